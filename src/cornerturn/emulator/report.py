@@ -1,0 +1,78 @@
+"""What an emulated launch reports: its memory accesses, its instructions and the faults it committed."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Extent = tuple[int, int, int]
+Space = Literal["global", "shared", "local", "const", "param"]
+Kind = Literal["load", "store", "atomic"]
+
+
+@dataclass(frozen=True)
+class Access:
+    """One PTX memory instruction of a kernel, summed over every warp that executed it.
+
+    A request is one execution by one warp with at least one active lane. Sectors are 32 bytes, lines 128 bytes;
+    both are counted for global memory only. Wavefronts are passes over the 32 banks, for shared memory only.
+    The ideal of each is what the same active lanes would need if their bytes lay packed.
+    An asynchronous copy appears twice: as a global load and as a shared store.
+
+    Attributes:
+        position: index of the instruction in the kernel, in PTX order.
+        location: ``file:line`` of the source, or ``?`` without a line table.
+        instruction: the PTX text.
+        width: bytes a lane.
+        lanes: active lanes, summed over the requests.
+    """
+
+    position: int
+    location: str
+    instruction: str
+    space: Space
+    kind: Kind
+    width: int
+    requests: int
+    lanes: int
+    sectors: int = 0
+    sectors_ideal: int = 0
+    lines: int = 0
+    lines_ideal: int = 0
+    wavefronts: int = 0
+    wavefronts_ideal: int = 0
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """A fault that was found while emulating; the first of its kind at its instruction stands for all of them.
+
+    Attributes:
+        kind: ``out of bounds``, ``misaligned``, ``uninitialised read``, ``divergent barrier``, ...
+        message: one sentence for a person, with the address and what it should have been.
+        location: ``file:line`` of the source.
+        block, thread: coordinates of the first thread that committed it.
+        count: how many lanes committed it in all.
+    """
+
+    kind: str
+    message: str
+    location: str
+    block: Extent
+    thread: Extent
+    count: int
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """One emulated launch.
+
+    Attributes:
+        accesses: every memory instruction of global and shared memory that was executed, in PTX order.
+        warp_instructions: PTX instructions executed, one for each warp with an active lane.
+        lane_instructions: the same, one for each active lane.
+        hazards: faults, in PTX order.
+    """
+
+    accesses: tuple[Access, ...]
+    warp_instructions: int
+    lane_instructions: int
+    hazards: tuple[Hazard, ...]
