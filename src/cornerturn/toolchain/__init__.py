@@ -1,0 +1,20 @@
+"""Kernel source to Image: PTX, machine code and line table, kept in a cache on disk."""
+
+from cornerturn.toolchain.build import DEFAULT_ARCH, build, compile_source
+from cornerturn.toolchain.cache import Cache, CacheInfo, cache_folder
+from cornerturn.toolchain.image import Image
+from cornerturn.toolchain.module import Module
+from cornerturn.toolchain.nvrtc import compiler_version, supported_archs
+
+__all__ = [
+    "DEFAULT_ARCH",
+    "Cache",
+    "CacheInfo",
+    "Image",
+    "Module",
+    "build",
+    "cache_folder",
+    "compile_source",
+    "compiler_version",
+    "supported_archs",
+]

@@ -1,0 +1,29 @@
+"""What one compilation gives: the code of a whole source, from which the Image of each kernel is taken."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cornerturn.toolchain.image import Image
+
+
+@dataclass(frozen=True)
+class Module:
+    """One compiled source with all its kernels.
+
+    Attributes:
+        ptx: PTX text; its ``.file`` names are those of the source.
+        cubin: machine code of the same compilation, for ``arch``.
+        symbols: the (mangled) symbol of each entry of the source.
+        arch: real architecture, for example ``sm_90``.
+        compiler: name and version, for example ``nvrtc 13.0``.
+    """
+
+    ptx: str
+    cubin: bytes
+    symbols: Mapping[str, str]
+    arch: str
+    compiler: str
+
+    def image(self, entry: str) -> Image:
+        """The Image of the kernel ``entry``, which must be one of ``symbols``."""
+        return Image(self.ptx, self.cubin, self.symbols[entry], self.arch, self.compiler)

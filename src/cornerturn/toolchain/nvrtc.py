@@ -1,0 +1,156 @@
+"""CUDA C++ to PTX and machine code with NVRTC: no GPU, no driver, no toolkit and no host compiler needed.
+
+Sources stand alone: a folder is never searched for what they include, so the text decides the code.
+Facts used: NVRTC documentation (https://docs.nvidia.com/cuda/nvrtc), sections on options and lowered names.
+"""
+
+import re
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from cornerturn.errors import CompileError, MissingExtraError, UsageError
+from cornerturn.kernels.kernel import CudaSource
+from cornerturn.toolchain.module import Module
+
+OPTIONS = ("-std=c++17", "-lineinfo", "--no-source-include")
+"""Options of every compilation, besides the architecture."""
+
+
+def compiler_version() -> str:
+    """Name and version of the compiler in use, for example ``nvrtc 13.0``.
+
+    Raises:
+        MissingExtraError: NVRTC is not installed or cannot be loaded.
+    """
+    major, minor = _call(_nvrtc().nvrtcVersion)
+    return f"nvrtc {major}.{minor}"
+
+
+def supported_archs() -> tuple[str, ...]:
+    """Architectures that the installed NVRTC compiles for, oldest first: ``("sm_75", "sm_80", ...)``."""
+    return tuple(f"sm_{number}" for number in sorted(_call(_nvrtc().nvrtcGetSupportedArchs)))
+
+
+def compile_with_nvrtc(source: CudaSource, arch: str) -> Module:
+    """Compile every entry of ``source`` for ``arch``, for example ``sm_90``.
+
+    The result does not depend on the machine or the folder of the compilation.
+
+    Raises:
+        CompileError: the source has an error, or an entry is not one of its kernels; carries NVRTC's log.
+        UsageError: NVRTC does not know ``arch``.
+        MissingExtraError: NVRTC is not installed or cannot be loaded.
+    """
+    nvrtc = _nvrtc()
+    _check_arch(arch)
+    name = _compiled_name(source.file)
+    program = _call(nvrtc.nvrtcCreateProgram, source.text.encode(), name.encode(), 0, [], [])
+    try:
+        for entry in source.entries:
+            _call(nvrtc.nvrtcAddNameExpression, program, entry.encode())
+        options = [option.encode() for option in (f"--gpu-architecture={arch}", *OPTIONS)]
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        ptx = _restore_name(_read(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program), name, source.file)
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+            raise CompileError(_explain(log.replace(name, source.file), source, ptx))
+        symbols = {
+            entry: _call(nvrtc.nvrtcGetLoweredName, program, entry.encode()).decode()
+            for entry in source.entries
+        }
+        cubin = _read_bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    return Module(ptx, cubin, symbols, arch, compiler_version())
+
+
+@cache
+def _nvrtc() -> ModuleType:
+    remedy = "install it with: pip install 'cuda-bindings>=13.0' 'nvidia-cuda-nvrtc>=13.0'"
+    try:
+        from cuda.bindings import nvrtc
+
+        nvrtc.nvrtcVersion()  # the library itself is loaded by the first call
+    except (ImportError, RuntimeError) as error:
+        message = f"kernels are compiled with NVRTC, which cannot be loaded here ({error}); {remedy}"
+        raise MissingExtraError(message) from error
+    return nvrtc  # type: ignore[no-any-return]
+
+
+def _call(function: Any, *arguments: Any) -> Any:
+    """The results of an NVRTC call after its status: none, one, or a tuple."""
+    status, *results = function(*arguments)
+    if status != 0:
+        raise CompileError(f"NVRTC failed in {function.__name__}: {status.name}")
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _read_bytes(size_of: Any, read: Any, program: Any) -> bytes:
+    buffer = bytearray(_call(size_of, program))
+    _call(read, program, buffer)
+    return bytes(buffer)
+
+
+def _read(size_of: Any, read: Any, program: Any) -> str:
+    return _read_bytes(size_of, read, program).decode(errors="replace").rstrip("\0")
+
+
+def _check_arch(arch: str) -> None:
+    match = re.fullmatch(r"(sm_(\d+))([af]?)", arch)
+    first_with_suffix = {"": 0, "a": 90, "f": 100}  # architecture- and family-specific code began with these
+    known = supported_archs()
+    if match is None or match[1] not in known or int(match[2]) < first_with_suffix[match[3]]:
+        raise UsageError(
+            f"unknown architecture {arch!r}: {compiler_version()} compiles for {', '.join(known)}"
+        )
+
+
+def _compiled_name(file: str) -> str:
+    """The name under which ``file`` is compiled.
+
+    NVRTC puts its working folder before a relative name, in PTX and in the cubin; a rooted name stays.
+    """
+    return "/" + re.sub(r"[^\w./+-]", "_", file.lstrip("/"), flags=re.ASCII)
+
+
+def _restore_name(ptx: str, name: str, file: str) -> str:
+    file_directive = rf'^(\s*\.file\s+\d+\s+")[^"]*{re.escape(name)}"'
+    shown = file.replace("\\", "/")
+    return re.sub(file_directive, lambda match: f'{match[1]}{shown}"', ptx, flags=re.MULTILINE)
+
+
+def _explain(log: str, source: CudaSource, ptx: str) -> str:
+    """What a person needs of a compiler's log: errors and warnings, each with its line of the source.
+
+    NVRTC parses name expressions in a file of its own: what it says of them there helps nobody.
+    """
+    complaints = "\n\n".join(
+        block
+        for block in re.split(r"\n\s*\n", log.strip())
+        if not block.lstrip().startswith(("__nv_name_map", "Remark:"))
+        and not re.search(r"\d (catastrophic )?errors? detected in", block)
+    )
+    complaints = re.sub(r"^ptxas fatal.*\n?", "", complaints, flags=re.MULTILINE).strip()
+    if complaints:
+        ptxas_complaint = r"^ptxas (?:application ptx input, line (\d+); )?(\w+)\s*: "
+        return re.sub(
+            ptxas_complaint,
+            lambda match: f"{source.file}{_line_of(ptx, match[1])}: {match[2]}: ",
+            complaints,
+            flags=re.MULTILINE,
+        )
+    named = {_squeeze(name) for name in re.findall(r'Input name expression was: "(.*)"', log)}
+    missing = [entry for entry in source.entries if _squeeze(entry) in named] or source.entries
+    return f"{source.file} has no kernel {' and no kernel '.join(missing)}"
+
+
+def _line_of(ptx: str, ptx_line: str | None) -> str:
+    """The source line, as ``(12)``, that a line of the PTX was made of; empty where that is unknown."""
+    before = ptx.splitlines()[: int(ptx_line or 0)]
+    lines = re.findall(r"^\s*\.loc\s+\d+\s+(\d+)", "\n".join(before), flags=re.MULTILINE)
+    return f"({lines[-1]})" if lines else ""
+
+
+def _squeeze(expression: str) -> str:
+    return re.sub(r"\s", "", expression)
