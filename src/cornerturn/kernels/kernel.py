@@ -7,7 +7,7 @@ import numpy as np
 
 Extent = tuple[int, int, int]
 Argument = str | np.generic
-"""A launch argument: ``"x"`` or ``"y"`` for the two matrices, or a NumPy scalar of the parameter's exact type."""
+"""A launch argument: ``"x"`` or ``"y"``, the matrices, or a NumPy scalar of the parameter's exact type."""
 
 INT32_MAX = 2**31 - 1
 
@@ -66,4 +66,21 @@ class Kernel:
     element_bytes: int
     launch: Callable[[int, int], Launch]
     refuses: Callable[[int, int], str | None]
+    lesson: str
+
+
+@dataclass(frozen=True)
+class View:
+    """An entry of the catalogue that moves nothing: ``x.T``, which only exchanges the strides.
+
+    There is nothing to compile, launch, count or time; it is reported as not materialised.
+
+    Attributes:
+        name: unique in the catalogue.
+        family: as for kernels.
+        lesson: one sentence.
+    """
+
+    name: str
+    family: str
     lesson: str
