@@ -1,8 +1,8 @@
 """Compiled modules on disk, so that a source is compiled once for a user and not once for a process.
 
 The cache knows nothing of compilers: it maps a key, which the caller makes of everything that decides the
-code, to a Module. One file holds one module, and no state of the folder is an error: an entry that is missing,
-damaged or cut short is a miss, and a folder that cannot be written stays as it is.
+code, to a Module. One file holds one module, and no state of the folder is an error: an entry that is
+missing, damaged or cut short is a miss, and a folder that cannot be written stays as it is.
 """
 
 import base64
@@ -25,7 +25,7 @@ _FORMAT = "1"  # part of every key: another layout of the file never meets an ol
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """State of a cache: its folder, how many modules it holds, their bytes in all, and if it can be written."""
+    """State of a cache: its folder, its modules, their bytes in all, and whether it can be written."""
 
     folder: Path
     entries: int

@@ -1,0 +1,342 @@
+"""One CUDA device: its facts, its memory, and kernels loaded from machine code and launched.
+
+Everything runs in the device's primary context, which other frameworks share, on one stream of its own; the
+context that was current before a call is current again after it.
+"""
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cornerturn.errors import DeviceError
+
+Extent = tuple[int, int, int]
+
+PLAIN_SHARED_BYTES = 48 * 1024
+"""Dynamic shared memory a block may have unasked (CUDA C++ Programming Guide, compute capabilities)."""
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """What a device is.
+
+    Attributes:
+        ordinal: its number among the visible devices.
+        name: for example ``NVIDIA H200``.
+        arch: real architecture, for example ``sm_90``.
+        multiprocessors: number of streaming multiprocessors.
+        l2_bytes: size of the L2 cache.
+        memory_bytes: size of the device's memory.
+        ecc: whether error correction is on; a partial sector then is read before it is written.
+        cuda: newest CUDA version that the installed driver supports, for example ``13.0``.
+    """
+
+    ordinal: int
+    name: str
+    arch: str
+    multiprocessors: int
+    l2_bytes: int
+    memory_bytes: int
+    ecc: bool
+    cuda: str
+
+
+def open_device(ordinal: int = 0) -> "Device":
+    """The CUDA device number ``ordinal``, ready for work.
+
+    Raises:
+        DeviceError: cuda-core is not installed, or there is no driver or no such device.
+    """
+    try:
+        from cuda import core
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise DeviceError(
+            f"a GPU is used through cuda-core, which is not installed ({error}); "
+            "install it with: pip install 'cornerturn[gpu]'"
+        ) from error
+    try:
+        check(driver.cuInit(0))
+        count = check(driver.cuDeviceGetCount())
+    except (RuntimeError, DeviceError) as error:  # RuntimeError: the driver's library is not there
+        raise DeviceError(f"no usable NVIDIA driver on this machine: {error}") from error
+    if not 0 <= ordinal < count:
+        raise DeviceError(f"no CUDA device {ordinal}: this machine shows {count}, numbered from 0")
+    return Device(core.Device(ordinal))
+
+
+def unavailable_reason(ordinal: int = 0) -> str | None:
+    """Why device ``ordinal`` cannot be used, or None when it can."""
+    try:
+        open_device(ordinal)
+    except DeviceError as error:
+        return str(error)
+    return None
+
+
+class Device:
+    """An open device; get one from `open_device`.
+
+    Example:
+        >>> device = open_device()                                         # doctest: +SKIP
+        >>> x, y = device.upload(matrix), device.allocate(matrix.nbytes)   # doctest: +SKIP
+        >>> kernel = device.load(image.cubin, image.symbol)                # doctest: +SKIP
+        >>> kernel.launch((32, 32, 1), (32, 32, 1), [x, y, np.int32(rows), np.int32(cols)])  # doctest: +SKIP
+        >>> y.download((cols, rows), np.float32)                           # doctest: +SKIP
+
+    Attributes:
+        facts: what the device is.
+        stream: the ``cuda.core`` stream on which all its work is ordered.
+    """
+
+    def __init__(self, core_device: Any) -> None:
+        from cuda.bindings import driver
+
+        self._core_device = core_device
+        with device_errors(f"opening CUDA device {core_device.device_id}"), self.current():
+            properties = core_device.properties
+            version = check(driver.cuDriverGetVersion())
+            self.facts = DeviceFacts(
+                ordinal=core_device.device_id,
+                name=core_device.name,
+                arch=f"sm_{core_device.arch}",
+                multiprocessors=properties.multiprocessor_count,
+                l2_bytes=properties.l2_cache_size,
+                memory_bytes=check(driver.cuMemGetInfo())[1],
+                ecc=bool(properties.ecc_enabled),
+                cuda=f"{version // 1000}.{version % 1000 // 10}",
+            )
+            self.stream = core_device.create_stream()
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make the device's primary context current for a while."""
+        from cuda.bindings import driver
+
+        previous = check(driver.cuCtxGetCurrent())
+        self._core_device.set_current()
+        try:
+            yield
+        finally:
+            check(driver.cuCtxSetCurrent(previous))
+
+    def free_bytes(self) -> int:
+        """Device memory that can be allocated now."""
+        from cuda.bindings import driver
+
+        with self.current():
+            return int(check(driver.cuMemGetInfo())[0])
+
+    def allocate(self, nbytes: int) -> "Buffer":
+        """Device memory of ``nbytes`` (> 0) bytes with undefined content.
+
+        Raises:
+            DeviceError: the device has not so much memory free.
+        """
+        return Buffer(self, nbytes)
+
+    def upload(self, array: NDArray[Any]) -> "Buffer":
+        """A new buffer that holds the elements of ``array`` in C order."""
+        buffer = self.allocate(array.nbytes)
+        buffer.upload(array)
+        return buffer
+
+    def load(self, cubin: bytes, symbol: str, name: str | None = None) -> "Function":
+        """The kernel ``symbol`` of ``cubin``; messages call it ``name``.
+
+        Raises:
+            DeviceError: the code is not for this device, or has no such kernel.
+        """
+        from cuda.core import ObjectCode
+
+        return Function(self, ObjectCode.from_cubin(cubin), symbol, name or symbol)
+
+    def load_ptx(self, ptx: str, symbol: str) -> "Function":
+        """The kernel ``symbol`` of ``ptx``, which the driver compiles for this device."""
+        from cuda.core import ObjectCode
+
+        return Function(self, ObjectCode.from_ptx(ptx.encode()), symbol, symbol)
+
+    def create_event(self) -> Any:
+        """A ``cuda.core`` event that records its time."""
+        from cuda.core import EventOptions
+
+        with self.current():
+            return self._core_device.create_event(EventOptions(timing_enabled=True))
+
+    def create_graph_builder(self) -> Any:
+        """A ``cuda.core`` graph builder that captures on a stream of its own."""
+        with self.current():
+            return self._core_device.create_graph_builder()
+
+
+class Buffer:
+    """Device memory; freed by `close`, at the end of a ``with`` block, or with its last reference.
+
+    Attributes:
+        device: the device it lies on.
+        nbytes: its size.
+        address: its address on the device.
+    """
+
+    def __init__(self, device: Device, nbytes: int) -> None:
+        from cuda.bindings import driver
+
+        self.device = device
+        self.nbytes = nbytes
+        with device.current():
+            # Not from cuda.core's memory pool: it keeps what is freed, and then nobody can tell what is free.
+            status, address = driver.cuMemAlloc(nbytes)
+            if status == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+                free = device.free_bytes()
+                raise DeviceError(
+                    f"{nbytes / 1e9:.2f} GB do not fit {device.facts.name}, which has {free / 1e9:.2f} GB free; "
+                    "take a smaller size"
+                )
+            check((status,))
+        self.address = int(address)
+        self._free = weakref.finalize(self, _free, device, self.address)
+
+    def upload(self, array: NDArray[Any]) -> None:
+        """Overwrite the start of the buffer with the elements of ``array`` in C order."""
+        from cuda.bindings import driver
+
+        contiguous = np.ascontiguousarray(array)
+        self._require(contiguous.nbytes)
+        stream = self.device.stream
+        with self.device.current():
+            check(
+                driver.cuMemcpyHtoDAsync(
+                    self.address, contiguous.ctypes.data, contiguous.nbytes, stream.handle
+                )
+            )
+            check(driver.cuStreamSynchronize(stream.handle))
+
+    def download(self, shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+        """A NumPy array of ``shape`` and ``dtype`` with what the buffer starts with."""
+        from cuda.bindings import driver
+
+        array = np.empty(shape, dtype)
+        self._require(array.nbytes)
+        stream = self.device.stream
+        with self.device.current():
+            check(driver.cuMemcpyDtoHAsync(array.ctypes.data, self.address, array.nbytes, stream.handle))
+            check(driver.cuStreamSynchronize(stream.handle))
+        return array
+
+    def fill(self, byte: int) -> None:
+        """Set every byte of the buffer to ``byte`` (0 to 255)."""
+        from cuda.bindings import driver
+
+        with self.device.current():
+            check(driver.cuMemsetD8Async(self.address, byte, self.nbytes, self.device.stream.handle))
+
+    def copy_from(self, source: "Buffer", stream: Any = None) -> None:
+        """Copy all of ``source`` to the start of this buffer with the driver's own copy, in stream order."""
+        from cuda.bindings import driver
+
+        self._require(source.nbytes)
+        stream = stream or self.device.stream
+        with self.device.current():
+            check(driver.cuMemcpyDtoDAsync(self.address, source.address, source.nbytes, stream.handle))
+
+    def close(self) -> None:
+        """Free the memory, once all work on it is done."""
+        self._free()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _require(self, nbytes: int) -> None:
+        if nbytes > self.nbytes:
+            raise DeviceError(f"{nbytes} bytes do not fit a device buffer of {self.nbytes} bytes")
+
+
+class Function:
+    """A kernel loaded onto a device; get one from `Device.load`."""
+
+    def __init__(self, device: Device, code: Any, symbol: str, name: str) -> None:
+        self.device = device
+        self.name = name
+        with device.current(), device_errors(f"loading kernel {name} for {device.facts.arch}"):
+            self._kernel = code.get_kernel(symbol)
+
+    def launch(
+        self,
+        grid: Extent,
+        block: Extent,
+        arguments: Sequence[Buffer | np.generic],
+        shared_bytes: int = 0,
+        stream: Any = None,
+    ) -> None:
+        """Launch the kernel and wait for it; with a ``stream``, only put it there.
+
+        Args:
+            grid: blocks along x, y, z.
+            block: threads along x, y, z.
+            arguments: buffers, passed as their addresses, and NumPy scalars of the parameters' exact types.
+            shared_bytes: dynamic shared memory a block.
+            stream: a ``cuda.core`` stream, which may be capturing a graph.
+
+        Raises:
+            DeviceError: the driver refuses the launch, or the kernel fails.
+        """
+        from cuda.core import LaunchConfig, launch
+
+        with self.device.current(), device_errors(f"kernel {self.name}"):
+            if shared_bytes > PLAIN_SHARED_BYTES:
+                self._allow_shared_bytes(shared_bytes)
+            config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
+            values = [item.address if isinstance(item, Buffer) else item for item in arguments]
+            launch(stream or self.device.stream, config, self._kernel, *values)
+            if stream is None:
+                self.device.stream.sync()
+
+    def _allow_shared_bytes(self, shared_bytes: int) -> None:
+        from cuda.bindings import driver
+
+        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        check(
+            driver.cuKernelSetAttribute(
+                attribute, shared_bytes, self._kernel.handle, self.device.facts.ordinal
+            )
+        )
+
+
+def check(result: tuple[Any, ...]) -> Any:
+    """The values of a driver call after its status: none, one, or a tuple.
+
+    Raises:
+        DeviceError: the status is not success.
+    """
+    from cuda.bindings import driver
+
+    status, *values = result
+    if status != driver.CUresult.CUDA_SUCCESS:
+        _, text = driver.cuGetErrorString(status)
+        raise DeviceError(f"{status.name} ({text.decode() if text else 'no description'})")
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+@contextmanager
+def device_errors(doing: str) -> Iterator[None]:
+    """Raise whatever goes wrong as a DeviceError that begins with ``doing``."""
+    try:
+        yield
+    except Exception as error:  # cuda.core raises types of its own that it does not publish
+        raise DeviceError(f"{doing} failed: {error}") from error
+
+
+def _free(device: Device, address: int) -> None:
+    from cuda.bindings import driver
+
+    with device.current():
+        driver.cuMemFree(address)  # unchecked: after a failed kernel the whole context is gone already
