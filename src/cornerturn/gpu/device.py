@@ -195,8 +195,8 @@ class Buffer:
             if status == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
                 free = device.free_bytes()
                 raise DeviceError(
-                    f"{nbytes / 1e9:.2f} GB do not fit {device.facts.name}, which has {free / 1e9:.2f} GB free; "
-                    "take a smaller size"
+                    f"{nbytes / 1e9:.2f} GB do not fit {device.facts.name}, "
+                    f"which has {free / 1e9:.2f} GB free; take a smaller size"
                 )
             check((status,))
         self.address = int(address)

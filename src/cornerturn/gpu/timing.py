@@ -1,7 +1,7 @@
 """The time of a launch on the device, measured by replaying CUDA graphs with events inside them.
 
-A graph holds the launches and the events around them, so that the host, which only starts replays, stays out of
-the measured time.
+A graph holds the launches and the events around them, so that the host, which only starts replays, stays out
+of the measured time.
 """
 
 import math
@@ -43,7 +43,7 @@ def time_launches(
     """Time what ``enqueue`` puts on the stream it is given: one launch of a kernel, or one copy.
 
     Warm, a sample is a run of launches back to back, divided by their number: L2 holds what the launch before
-    left in it. Cold, L2 is flushed before each launch, outside of the measured time, and a sample is one launch.
+    left in it. Cold, L2 is flushed before each launch, outside of the measured time: a sample is one launch.
 
     Args:
         device: where it runs.
@@ -109,8 +109,8 @@ def _record(event: Any, stream: Any) -> None:
 class _L2Flush:
     """Replaces what L2 holds by reading a scratch buffer twice its size.
 
-    Reading leaves clean lines behind. A flush that wrote would leave dirty ones, and the launch that is measured
-    next would pay for writing them back.
+    Reading leaves clean lines behind. A flush that wrote would leave dirty ones, and the launch measured next
+    would pay for writing them back.
     """
 
     THREADS = 256
