@@ -19,7 +19,6 @@ from typing import Literal
 from cornerturn.errors import CompileError, MissingExtraError
 from cornerturn.toolchain.image import Image
 
-
 Space = Literal["global", "shared", "generic"]
 Kind = Literal["load", "store"]
 
