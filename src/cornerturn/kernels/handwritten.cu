@@ -2,10 +2,10 @@
 //
 // x is rows x cols and y is cols x rows, both row-major: y[c * rows + r] = x[r * cols + c].
 //
-// Above each kernel stands its lesson, after the kernel's name: what changed against its predecessor, and what
-// that does to the memory counts. Counts are for one full warp inside a large matrix. Global memory: 32-byte
-// sectors a request, where 4 suffice for 4-byte accesses and 16 for float4. Shared memory: wavefronts a request,
-// where 1 suffices for 4-byte accesses and 4 for float4.
+// Above each kernel stands its lesson, after the kernel's name: what changed against its predecessor, and
+// what that does to the memory counts. Counts are for one full warp inside a large matrix. Global memory:
+// 32-byte sectors a request, where 4 suffice for 4-byte accesses and 16 for float4. Shared memory:
+// wavefronts a request, where 1 suffices for 4-byte accesses and 4 for float4.
 // Floats are only moved, never computed with, so every bit pattern survives.
 
 __device__ float4 load4(const float* p) {
@@ -42,7 +42,7 @@ __global__ void f32x4_col2row(const float* x, float* y, unsigned rows, unsigned 
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows * (cols / 4)) return;
     const unsigned r = i / (cols / 4), c = 4 * (i % (cols / 4));
-    const float4 v = load4(x + r * cols + c);
+    const float4 v = load4(&x[r * cols + c]);
     y[(c + 0) * rows + r] = v.x;
     y[(c + 1) * rows + r] = v.y;
     y[(c + 2) * rows + r] = v.z;
@@ -55,7 +55,7 @@ __global__ void f32x4_row2col(const float* x, float* y, unsigned rows, unsigned 
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows / 4 * cols) return;
     const unsigned c = i / (rows / 4), r = 4 * (i % (rows / 4));
-    store4(y + c * rows + r, make_float4(x[(r + 0) * cols + c],
+    store4(&y[c * rows + r], make_float4(x[(r + 0) * cols + c],
                                          x[(r + 1) * cols + c],
                                          x[(r + 2) * cols + c],
                                          x[(r + 3) * cols + c]));
@@ -85,7 +85,7 @@ __global__ void f32x4_col2row2d(const float* x, float* y, unsigned rows, unsigne
     const unsigned c = 4 * (16 * blockIdx.x + threadIdx.x);
     const unsigned r = 16 * blockIdx.y + threadIdx.y;
     if (r >= rows || c >= cols) return;
-    const float4 v = load4(x + r * cols + c);
+    const float4 v = load4(&x[r * cols + c]);
     y[(c + 0) * rows + r] = v.x;
     y[(c + 1) * rows + r] = v.y;
     y[(c + 2) * rows + r] = v.z;
@@ -98,7 +98,7 @@ __global__ void f32x4_row2col2d(const float* x, float* y, unsigned rows, unsigne
     const unsigned r = 4 * (16 * blockIdx.x + threadIdx.x);
     const unsigned c = 16 * blockIdx.y + threadIdx.y;
     if (r >= rows || c >= cols) return;
-    store4(y + c * rows + r, make_float4(x[(r + 0) * cols + c],
+    store4(&y[c * rows + r], make_float4(x[(r + 0) * cols + c],
                                          x[(r + 1) * cols + c],
                                          x[(r + 2) * cols + c],
                                          x[(r + 3) * cols + c]));
@@ -126,12 +126,12 @@ __global__ void f32x4_shared_col2row2d(const float* x, float* y, unsigned rows, 
 
     const unsigned row = tx / 8 + 2 * (ty % 8), col = 4 * (tx % 8) + 32 * (ty / 8);
     if (row0 + row < rows && col0 + col < cols)
-        store4(&tile[row][col], load4(x + (row0 + row) * cols + col0 + col));
+        store4(&tile[row][col], load4(&x[(row0 + row) * cols + col0 + col]));
     __syncthreads();
 
     const unsigned r = 4 * (tx % 4), c = tx / 4 + 16 * (ty % 4) + 4 * (ty / 4);
     if (row0 + r < rows && col0 + c < cols)
-        store4(y + (col0 + c) * rows + row0 + r,
+        store4(&y[(col0 + c) * rows + row0 + r],
                make_float4(tile[r][c], tile[r + 1][c], tile[r + 2][c], tile[r + 3][c]));
 }
 
@@ -153,7 +153,7 @@ __global__ void f32x4_shared_row2col2d(const float* x, float* y, unsigned rows, 
 
     const unsigned r = 16 * (ty % 4) + 4 * (ty / 4), c = tx;
     if (row0 + r < rows && col0 + c < cols)
-        store4(y + (col0 + c) * rows + row0 + r,
+        store4(&y[(col0 + c) * rows + row0 + r],
                make_float4(tile[r][c], tile[r + 1][c], tile[r + 2][c], tile[r + 3][c]));
 }
 
@@ -167,7 +167,7 @@ __global__ void f32x4_shared_bcf_col2row2d(const float* x, float* y, unsigned ro
 
     const unsigned row = tx / 8 + 2 * (ty % 8), col = 4 * (tx % 8) + 32 * (ty / 8);
     if (row0 + row < rows && col0 + col < cols) {
-        const float4 v = load4(x + (row0 + row) * cols + col0 + col);
+        const float4 v = load4(&x[(row0 + row) * cols + col0 + col]);
         tile[row][col + 0] = v.x;
         tile[row][col + 1] = v.y;
         tile[row][col + 2] = v.z;
@@ -177,7 +177,7 @@ __global__ void f32x4_shared_bcf_col2row2d(const float* x, float* y, unsigned ro
 
     const unsigned r = 4 * (tx % 4), c = tx / 4 + 16 * (ty % 4) + 4 * (ty / 4);
     if (row0 + r < rows && col0 + c < cols)
-        store4(y + (col0 + c) * rows + row0 + r,
+        store4(&y[(col0 + c) * rows + row0 + r],
                make_float4(tile[r][c], tile[r + 1][c], tile[r + 2][c], tile[r + 3][c]));
 }
 
@@ -198,7 +198,7 @@ __global__ void f32x4_shared_bcf_row2col2d(const float* x, float* y, unsigned ro
 
     const unsigned r = 16 * (ty % 4) + 4 * (ty / 4), c = tx;
     if (row0 + r < rows && col0 + c < cols)
-        store4(y + (col0 + c) * rows + row0 + r,
+        store4(&y[(col0 + c) * rows + row0 + r],
                make_float4(tile[r][c], tile[r + 1][c], tile[r + 2][c], tile[r + 3][c]));
 }
 
@@ -220,6 +220,6 @@ __global__ void f32x4_shared_bcf_merge_write_row2col2d(const float* x, float* y,
 
     const unsigned r = 4 * (tx % 8) + 32 * (ty / 8), c = tx / 8 + 2 * (ty % 8);
     if (row0 + r < rows && col0 + c < cols)
-        store4(y + (col0 + c) * rows + row0 + r,
+        store4(&y[(col0 + c) * rows + row0 + r],
                make_float4(tile[r][c], tile[r + 1][c], tile[r + 2][c], tile[r + 3][c]));
 }

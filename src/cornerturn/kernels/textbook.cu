@@ -2,10 +2,10 @@
 //
 // x is rows x cols and y is cols x rows, both row-major: y[c * rows + r] = x[r * cols + c].
 //
-// Above each kernel stands its lesson, after the kernel's name: what changed against its predecessor, and what
-// that does to the memory counts. Counts are for one full warp inside a large matrix. Global memory: 32-byte
-// sectors a request, where 4 suffice for 4-byte accesses and 16 for float4. Shared memory: wavefronts a request,
-// where 1 suffices.
+// Above each kernel stands its lesson, after the kernel's name: what changed against its predecessor, and
+// what that does to the memory counts. Counts are for one full warp inside a large matrix. Global memory:
+// 32-byte sectors a request, where 4 suffice for 4-byte accesses and 16 for float4. Shared memory:
+// wavefronts a request, where 1 suffices.
 
 // naive: 32 x 32 threads, one element each: a warp reads 32 neighbours of x in 4 sectors and writes down a
 //   column of y, 32 sectors a store request where 4 would do.
@@ -63,7 +63,7 @@ __global__ void tiled_vectorized(const float* x, float* y, unsigned rows, unsign
     const unsigned row0 = 32 * blockIdx.y, col0 = 32 * blockIdx.x;
 
     if (row0 + ty < rows && col0 + tx < cols) {
-        const float4 v = *reinterpret_cast<const float4*>(x + (row0 + ty) * cols + col0 + tx);
+        const float4 v = *reinterpret_cast<const float4*>(&x[(row0 + ty) * cols + col0 + tx]);
         tile[ty][tx + 0] = v.x;
         tile[ty][tx + 1] = v.y;
         tile[ty][tx + 2] = v.z;
@@ -71,11 +71,11 @@ __global__ void tiled_vectorized(const float* x, float* y, unsigned rows, unsign
     }
     __syncthreads();
     if (row0 + tx < rows && col0 + ty < cols)
-        *reinterpret_cast<float4*>(y + (col0 + ty) * rows + row0 + tx) =
+        *reinterpret_cast<float4*>(&y[(col0 + ty) * rows + row0 + tx]) =
             make_float4(tile[tx][ty], tile[tx + 1][ty], tile[tx + 2][ty], tile[tx + 3][ty]);
 }
 
-// Copies 4 bytes from global to shared memory without a register between; complete only after a wait.
+// Copies 4 bytes from global to shared memory with no register between; they are there only after a wait.
 __device__ void copy_async(float* shared, const float* global) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
                  :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))),
@@ -83,7 +83,7 @@ __device__ void copy_async(float* shared, const float* global) {
                  : "memory");
 }
 
-// Ends the group of copies that this thread has begun since the last call.
+// Ends the group of copies that this thread has begun since its last call.
 __device__ void commit_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
@@ -108,8 +108,7 @@ __global__ void tiled_async(const float* x, float* y, unsigned rows, unsigned co
 #pragma unroll
         for (unsigned k = 0; k < 32; k += 8)
             if (row0 + ty + k < rows && col0 + tx < cols)
-                copy_async(&buffers[i % 2][ty + k][tx], x + (row0 + ty + k) * cols + col0 + tx);
-        commit_copies();
+                copy_async(&buffers[i % 2][ty + k][tx], &x[(row0 + ty + k) * cols + col0 + tx]);
     };
     const auto write = [&](unsigned i) {
         const unsigned col0 = strip + 32 * i;
@@ -120,16 +119,14 @@ __global__ void tiled_async(const float* x, float* y, unsigned rows, unsigned co
     };
 
     fetch(0);
-#pragma unroll
+    commit_copies();
+#pragma unroll 1
     for (unsigned i = 0; i < tiles; ++i) {
-        if (i + 1 < tiles) {
-            fetch(i + 1);
-            wait_for_copies<1>();
-        } else {
-            wait_for_copies<0>();
-        }
-        __syncthreads();  // the copies of every thread are there
+        if (i + 1 < tiles) fetch(i + 1);
+        commit_copies();       // an empty group after the last tile, so that the newest is always tile i + 1
+        wait_for_copies<1>();  // this thread's share of tile i is there,
+        __syncthreads();       // and every other thread's
         write(i);
-        __syncthreads();  // the buffer is free again
+        __syncthreads();       // the buffer of tile i is free for tile i + 2
     }
 }
