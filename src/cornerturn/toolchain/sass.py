@@ -78,7 +78,7 @@ _PTX_INSTRUCTION = r"\b((?:ld|st|cp\.async)(?:\.[\w:]+)+)\s+([^;]*);"
 _PTX_SPACES: dict[str, Space] = {"global": "global", "shared": "shared", "shared::cta": "shared"}
 _PTX_OTHER_SPACES = {"param", "param::entry", "param::func", "local", "const"}
 
-# The assembler pads asynchronous copies with loads under @!PT, the predicate that never holds: no instructions.
+# The assembler pads asynchronous copies with loads under @!PT, the predicate that never holds: no accesses.
 _SASS_OPCODE = r"/\*[0-9a-f]{4,}\*/\s+(?!@!PT)(?:@!?U?P\w+\s+)?([A-Z][\w.]*)"
 _SASS_ACCESSES: dict[str, tuple[tuple[Space, Kind], ...]] = {
     "LDG": (("global", "load"),),
@@ -116,12 +116,9 @@ def _of_ptx(modifiers: list[str], operands: str) -> Iterator[MemoryInstruction]:
         return
     spaces = [_PTX_SPACES[modifier] for modifier in modifiers if modifier in _PTX_SPACES]
     elements = next((int(modifier[1:]) for modifier in modifiers if re.fullmatch(r"v\d", modifier)), 1)
-    element_bits = re.fullmatch(r"[a-z]+(\d+)(x2)?", modifiers[-1])
-    assert element_bits is not None, modifiers
-    width = elements * int(element_bits[1]) * (2 if element_bits[2] else 1) // 8
-    yield MemoryInstruction(
-        spaces[0] if spaces else "generic", "load" if modifiers[0] == "ld" else "store", width
-    )
+    width = elements * int(modifiers[-1].lstrip("bfsu")) // 8
+    kind: Kind = "load" if modifiers[0] == "ld" else "store"
+    yield MemoryInstruction(spaces[0] if spaces else "generic", kind, width)
 
 
 def _of_sass(modifiers: list[str]) -> Iterator[MemoryInstruction]:
