@@ -1,0 +1,18 @@
+"""The laboratory: run a kernel, check every bit of its output, and see what its accesses cost."""
+
+from cornerturn.lab.bench import Counters, Result, bench_on_emulator, bench_on_gpu
+from cornerturn.lab.matrices import Mismatch, distinct
+from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu
+
+__all__ = [
+    "Counters",
+    "Mismatch",
+    "Result",
+    "Run",
+    "TimingPlan",
+    "bench_on_emulator",
+    "bench_on_gpu",
+    "distinct",
+    "run_emulated",
+    "run_on_gpu",
+]

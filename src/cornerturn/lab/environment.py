@@ -1,0 +1,68 @@
+"""What the laboratory stands on here: the device, the compilers, the versions and the cache."""
+
+import platform
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+
+from cornerturn import __version__
+from cornerturn.errors import CornerturnError
+from cornerturn.gpu import Device, open_device
+from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compiler_version
+
+_LIBRARIES = ("numpy", "numba", "cuda-bindings", "cuda-core", "rich", "click")
+
+
+def device_record(device: Device | None) -> dict[str, object]:
+    """The device as JSON: a GPU's facts, or the emulator and the architecture that it emulates."""
+    if device is None:
+        return {"kind": "emulator", "name": f"emulator on {platform.machine()}", "arch": DEFAULT_ARCH}
+    return {"kind": "gpu", **asdict(device.facts)}
+
+
+def device_title(device: Device | None) -> str:
+    """The device in a few words, for a table's title."""
+    return (
+        f"emulator, PTX for {DEFAULT_ARCH}"
+        if device is None
+        else f"{device.facts.name} ({device.facts.arch})"
+    )
+
+
+def facts() -> list[tuple[str, str]]:
+    """Name and value of everything that ``cornerturn info`` shows, whatever is installed."""
+    cache = Cache(cache_folder()).info()
+    read_only = "" if cache.writable else ", not writable"
+    return [
+        ("cornerturn", __version__),
+        ("GPU", _gpu()),
+        ("compiler", _compiler()),
+        ("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        *((library, _version(library)) for library in _LIBRARIES),
+        ("cache", f"{cache.folder} ({cache.entries} entries, {cache.bytes / 1e6:.1f} MB{read_only})"),
+    ]
+
+
+def _gpu() -> str:
+    try:
+        device = open_device().facts
+    except CornerturnError as error:
+        return f"none: {error}"
+    return (
+        f"{device.name}, {device.arch}, {device.multiprocessors} multiprocessors, "
+        f"{device.memory_bytes / 2**30:.0f} GiB, ECC {'on' if device.ecc else 'off'}, "
+        f"L2 {device.l2_bytes / 2**20:.0f} MiB, driver for CUDA {device.cuda}"
+    )
+
+
+def _compiler() -> str:
+    try:
+        return compiler_version()
+    except CornerturnError as error:
+        return f"none: {error}"
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "not installed"

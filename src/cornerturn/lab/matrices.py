@@ -1,0 +1,152 @@
+"""Test matrices: data that no wrong transpose survives, and the comparison that finds every wrong element.
+
+Elements are opaque 4-byte words (``uint32``): a transpose moves bits, and only bits are compared. Float data
+would not do: ``arange`` repeats values above 2**24, and NaN differs from itself.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cornerturn.errors import UsageError
+
+Matrix = NDArray[np.uint32]
+
+ELEMENT_BYTES = 4
+
+# x, y, the mask of wrong elements, and the emulator's record of which bytes of y were written.
+_HOST_BYTES_PER_ELEMENT = 4 + 4 + 1 + 4
+_DEVICE_BYTES_PER_ELEMENT = 4 + 4
+
+
+def distinct(rows: int, cols: int) -> Matrix:
+    """A rows x cols matrix of ``uint32`` in which every element differs from every other.
+
+    The value is a bijective scramble of the element's index, the 32-bit finalizer of MurmurHash3: all kinds
+    of bit patterns occur, ``float32`` NaNs among them. Past 2**32 elements 4 bytes cannot stay distinct; then
+    at least elements 2**32 apart differ, so that an index that overflows is still seen.
+
+    Example:
+        >>> x = distinct(3, 5)
+        >>> x.shape, x.dtype.name, np.unique(x).size
+        ((3, 5), 'uint32', 15)
+    """
+    starts = np.arange(rows, dtype=np.uint64) * np.uint64(cols)
+    starts += (starts >> np.uint64(32)) * np.uint64(0x9E3779B1)
+    x = starts.astype(np.uint32)[:, np.newaxis] + np.arange(cols, dtype=np.uint64).astype(np.uint32)
+    for row in x:  # row by row: whole-matrix temporaries would double the memory
+        row ^= row >> np.uint32(16)
+        row *= np.uint32(0x85EBCA6B)
+        row ^= row >> np.uint32(13)
+        row *= np.uint32(0xC2B2AE35)
+        row ^= row >> np.uint32(16)
+    return x
+
+
+def poison(expected: Matrix) -> Matrix:
+    """A C-contiguous matrix that differs from ``expected`` everywhere: the output before the kernel runs."""
+    return np.invert(expected, order="C")
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """What is wrong with an output.
+
+    Attributes:
+        wrong: elements whose bits differ from the expected ones.
+        unwritten: how many of them the kernel never wrote.
+        elements: elements of the output.
+        row, col: the first wrong element of the output, in row-major order.
+        got, expected: its bits, and what they should be.
+    """
+
+    wrong: int
+    unwritten: int
+    elements: int
+    row: int
+    col: int
+    got: int
+    expected: int
+
+    def __str__(self) -> str:
+        never = f", {self.unwritten} of them never written" if self.unwritten else ""
+        return (
+            f"{self.wrong} of {self.elements} elements are wrong{never}; the first is "
+            f"y[{self.row}, {self.col}]: got 0x{self.got:08x}, expected 0x{self.expected:08x}"
+        )
+
+
+def compare(output: Matrix, expected: Matrix, unwritten: int | None = None) -> Mismatch | None:
+    """None when both hold the same bits, else what is wrong.
+
+    Args:
+        output: what a kernel left of `poison(expected)`.
+        expected: same shape, any strides.
+        unwritten: how many elements of the output were never written, where that is known; without it, those
+            that still hold their poison are counted.
+
+    Example:
+        >>> x = distinct(2, 3)
+        >>> print(compare(poison(x.T), x.T).wrong, compare(x.T.copy(), x.T))
+        6 None
+    """
+    wrong = output != expected
+    count = int(np.count_nonzero(wrong))
+    if count == 0:
+        return None
+    if unwritten is None:
+        unwritten = int(np.count_nonzero(output == ~expected))
+    row, col = divmod(int(np.argmax(wrong)), output.shape[1])
+    return Mismatch(
+        wrong=count,
+        unwritten=unwritten,
+        elements=output.size,
+        row=row,
+        col=col,
+        got=int(output[row, col]),
+        expected=int(expected[row, col]),
+    )
+
+
+def require_memory(rows: int, cols: int, free_device_bytes: int | None = None) -> None:
+    """Refuse a size whose run does not fit the memory that is free now; nothing is allocated to find out.
+
+    Args:
+        rows, cols: of x.
+        free_device_bytes: free memory of the GPU that shall hold x and y, None for a run on the emulator.
+
+    Raises:
+        UsageError: names how much is needed and how much there is.
+    """
+    elements = rows * cols
+    spaces = [("main memory", elements * _HOST_BYTES_PER_ELEMENT, available_host_bytes())]
+    if free_device_bytes is not None:
+        spaces.append(("device memory", elements * _DEVICE_BYTES_PER_ELEMENT, free_device_bytes))
+    for space, needed, available in spaces:
+        if needed > available:
+            raise UsageError(
+                f"size {rows}x{cols} needs {needed / 1e9:,.1f} GB of {space} "
+                f"and {available / 1e9:,.1f} GB are free: choose a smaller size"
+            )
+
+
+def available_host_bytes() -> int:
+    """Bytes of main memory that this process may still take: free memory, within the container's limit.
+
+    On Linux, ``MemAvailable`` of ``/proc/meminfo`` and the control group's ``memory.max``; elsewhere physical
+    memory where the system names it, else there is no bound.
+    """
+    bounds = []
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        bounds.append(int(fields["MemAvailable"].split()[0]) * 1024)
+    elif hasattr(os, "sysconf"):
+        bounds.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    group_limit = Path("/sys/fs/cgroup/memory.max")
+    if group_limit.exists() and (limit := group_limit.read_text().strip()) != "max":
+        bounds.append(int(limit))
+    return min(bounds, default=2**63)

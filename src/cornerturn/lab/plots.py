@@ -1,0 +1,73 @@
+"""Results as a picture: speed against the copy roof on a GPU, waste against the ideal on the emulator."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from cornerturn.errors import MissingExtraError, UsageError
+from cornerturn.lab.bench import Result
+
+
+def file_format(path: Path) -> str:
+    """The picture format that the ending of ``path`` names; ask before long work.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        UsageError: matplotlib cannot write that format.
+    """
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError as error:
+        raise MissingExtraError(
+            "--plot needs matplotlib, which is not installed: pip install 'cornerturn[plot]'"
+        ) from error
+    ending = path.suffix.removeprefix(".").lower()
+    known = FigureCanvasBase.get_supported_filetypes()
+    if ending not in known:
+        raise UsageError(f"--plot {path}: the ending must be one of {', '.join(sorted(known))}")
+    return ending
+
+
+def draw(results: Sequence[Result], file: IO[bytes], format: str) -> None:
+    """Write the picture of ``results`` (of one device, one panel a size) to ``file``."""
+    from matplotlib.figure import Figure
+
+    panels = list(dict.fromkeys((result.rows, result.cols) for result in results))
+    kernels = len(results) // len(panels)
+    figure = Figure(figsize=(8, len(panels) * (1.5 + 0.3 * kernels)), layout="constrained")
+    axes = figure.subplots(len(panels), squeeze=False)[:, 0]
+    for (rows, cols), panel in zip(panels, axes, strict=True):
+        ran = [
+            result
+            for result in results
+            if (result.rows, result.cols) == (rows, cols) and result.status in ("valid", "wrong")
+        ]
+        panel.set_title(f"{rows} x {cols}")
+        if results[0].device == "gpu":
+            _draw_speed(panel, ran)
+        else:
+            _draw_waste(panel, ran)
+        panel.set_yticks(range(len(ran)), [result.kernel for result in ran], fontsize="small")
+        panel.invert_yaxis()
+        if ran:
+            panel.legend(fontsize="small")
+    figure.savefig(file, format=format)
+
+
+def _draw_speed(panel: Any, results: Sequence[Result]) -> None:
+    panel.barh(range(len(results)), [result.gbps for result in results], label="median")
+    panel.set_xlabel("GB/s, bytes read + written")
+    for result in results[:1]:
+        if result.roof_seconds:
+            panel.axvline(result.bytes / result.roof_seconds / 1e9, color="black", label="copy roof")
+
+
+def _draw_waste(panel: Any, results: Sequence[Result]) -> None:
+    counted = [result.counters.by_place() for result in results if result.counters]
+    thickness = 0.2
+    for index, of_place in enumerate(zip(*counted, strict=True)):
+        heights = [row + (index - 1.5) * thickness for row in range(len(results))]
+        extra = [traffic.found / traffic.ideal - 1 if traffic.ideal else 0 for traffic in of_place]
+        panel.barh(heights, extra, thickness, left=1, label=of_place[0].place)
+    panel.set_xscale("log", base=2)
+    panel.set_xlabel("sectors or wavefronts, times the ideal; no bar: nothing wasted")

@@ -1,0 +1,165 @@
+"""One kernel, one matrix, one run: emulated with exact counts or timed on a GPU, checked bit for bit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from cornerturn.emulator import Emulation, Memory, emulate
+from cornerturn.errors import UsageError
+from cornerturn.gpu import Device, Timing, time_launches
+from cornerturn.kernels.controls import COPY
+from cornerturn.kernels.kernel import Kernel, Launch
+from cornerturn.lab.matrices import Matrix, Mismatch, compare, poison
+from cornerturn.toolchain import DEFAULT_ARCH, build
+
+_Bound = TypeVar("_Bound")
+
+Progress = Callable[[int, int], None]
+"""Called as ``progress(blocks done, all blocks)`` while a kernel is being emulated."""
+
+
+@dataclass(frozen=True)
+class TimingPlan:
+    """How a launch is timed on a GPU.
+
+    Attributes:
+        repeat: launches measured.
+        warmup: launches before them.
+        cold: flush L2 before each launch, outside of the measured time.
+    """
+
+    repeat: int = 1000
+    warmup: int = 10
+    cold: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one kernel did to one matrix.
+
+    Attributes:
+        output: what it left behind, bits and all.
+        mismatch: what is wrong with the output, None when every bit is right.
+        emulation: accesses, instructions and hazards, for a run on the emulator.
+        timing: seconds a launch, for a run on a GPU.
+    """
+
+    output: Matrix
+    mismatch: Mismatch | None
+    emulation: Emulation | None = None
+    timing: Timing | None = None
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """One sentence for each reason why the run is not valid."""
+        wrong = (str(self.mismatch),) if self.mismatch else ()
+        hazards = self.emulation.hazards if self.emulation else ()
+        return wrong + tuple(f"{hazard.location}: {hazard.kind}: {hazard.message}" for hazard in hazards)
+
+    @property
+    def valid(self) -> bool:
+        """Whether every bit of the output is right and no hazard was found."""
+        return not self.faults
+
+
+def expected_output(kernel: Kernel, x: Matrix) -> Matrix:
+    """What ``kernel`` must make of ``x``, as a view of x: its transpose, or x itself for the copy control."""
+    return x if kernel is COPY else x.T
+
+
+def run_emulated(
+    kernel: Kernel, x: Matrix, arch: str = DEFAULT_ARCH, progress: Progress | None = None
+) -> Run:
+    """Compile ``kernel`` to PTX, execute it on the CPU, count every access and check every bit.
+
+    Args:
+        kernel: of the catalogue, or made alike.
+        x: rows x cols, C-contiguous; not changed.
+        arch: architecture to compile for.
+        progress: told how many blocks are done.
+
+    Raises:
+        UsageError: the kernel refuses the shape of ``x``.
+        EmulatorError: the kernel cannot be executed to its end.
+
+    Example:
+        >>> from cornerturn.kernels.catalogue import find
+        >>> from cornerturn.lab import distinct, run_emulated
+        >>> run_emulated(find("naive"), distinct(64, 48)).valid
+        True
+    """
+    launch = _launch(kernel, x)
+    expected = expected_output(kernel, x)
+    y = poison(expected)
+    memory = Memory()
+    bound = {"x": memory.bind(x, name="x"), "y": memory.bind(y, name="y", written=False)}
+    image = build(kernel, arch)
+    emulation = emulate(
+        image.ptx,
+        image.symbol,
+        memory,
+        grid=launch.grid,
+        block=launch.block,
+        arguments=_arguments(launch, bound),
+        shared_bytes=launch.shared_bytes,
+        progress=progress,
+    )
+    return Run(y, compare(y, expected, unwritten=bound["y"].unwritten_elements().size), emulation=emulation)
+
+
+def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | None = None) -> Run:
+    """Compile ``kernel`` for ``device``, launch it, check every bit, then time it.
+
+    Args:
+        kernel: of the catalogue, or made alike.
+        x: rows x cols.
+        device: from `cornerturn.gpu.open_device`.
+        plan: how to time; without it the kernel is launched once and not timed.
+
+    Raises:
+        UsageError: the kernel refuses the shape of ``x``.
+        DeviceError: the device has too little memory, or the launch fails.
+    """
+    launch = _launch(kernel, x)
+    expected = expected_output(kernel, x)
+    image = build(kernel, device.facts.arch)
+    function = device.load(image.cubin, image.symbol, kernel.name)
+    with device.upload(x) as x_buffer, device.upload(poison(expected)) as y_buffer:
+        arguments = _arguments(launch, {"x": x_buffer, "y": y_buffer})
+        function.launch(launch.grid, launch.block, arguments, launch.shared_bytes)
+        y = y_buffer.download(expected.shape, np.uint32)
+        timing = None
+        if plan is not None:
+            timing = time_launches(
+                device,
+                lambda stream: function.launch(
+                    launch.grid, launch.block, arguments, launch.shared_bytes, stream
+                ),
+                plan.repeat,
+                plan.warmup,
+                plan.cold,
+            )
+    return Run(y, compare(y, expected), timing=timing)
+
+
+def time_library_copy(nbytes: int, device: Device, plan: TimingPlan) -> Timing:
+    """Time the driver's own device-to-device copy of ``nbytes`` bytes."""
+    with device.allocate(nbytes) as source, device.allocate(nbytes) as target:
+        source.fill(0)
+        return time_launches(
+            device, lambda stream: target.copy_from(source, stream), plan.repeat, plan.warmup, plan.cold
+        )
+
+
+def _launch(kernel: Kernel, x: Matrix) -> Launch:
+    rows, cols = x.shape
+    if rule := kernel.refuses(rows, cols):
+        raise UsageError(f"{kernel.name} refuses {rows}x{cols}: {rule}")
+    return kernel.launch(rows, cols)
+
+
+def _arguments(launch: Launch, bound: dict[str, _Bound]) -> list[_Bound | np.generic]:
+    """The launch's arguments with the matrices' names replaced by what they are bound to."""
+    return [bound[argument] if isinstance(argument, str) else argument for argument in launch.arguments]

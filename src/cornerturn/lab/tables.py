@@ -1,0 +1,144 @@
+"""Results as tables for a terminal: the eye should go to what is wasted.
+
+The numbers stand in the text itself and colour only repeats them, so a table reads the same when it is piped.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cornerturn.kernels.kernel import Kernel, View
+from cornerturn.lab.bench import Result, Traffic
+
+_STATUS_STYLES = {"valid": "green", "wrong": "bold red", "refused": "yellow", "not materialised": "dim"}
+
+
+def bench_tables(results: Sequence[Result], where: str) -> RenderableType:
+    """One table a size, each followed by what there is to say about its rows.
+
+    Args:
+        results: of one device, in the order they shall be shown.
+        where: the device, for the titles.
+    """
+    parts: list[RenderableType] = []
+    for rows, cols in dict.fromkeys((result.rows, result.cols) for result in results):
+        of_size = [result for result in results if (result.rows, result.cols) == (rows, cols)]
+        table = _gpu_table(of_size) if of_size[0].device == "gpu" else _emulator_table(of_size)
+        table.title = f"{rows} x {cols}, 4-byte elements, {where}"
+        parts += [table, *_notes(of_size), Text()]
+    return Group(*parts[:-1])
+
+
+def _emulator_table(results: Sequence[Result]) -> Table:
+    table = _new_table("global\nload", "global\nstore", "shared\nload", "shared\nstore", "instr. /\nelement")
+    table.caption = "found/ideal per request: 32-byte sectors (global), wavefronts (shared)"
+    for result in results:
+        table.add_row(result.kernel, *_counts(result), _status(result))
+    return table
+
+
+def _counts(result: Result) -> list[Text]:
+    """The cells of one emulated kernel: four places of memory, then its PTX instructions an element."""
+    if result.counters is None or result.instructions is None:
+        return [Text()] * 5
+    cells = [_per_request(traffic) for traffic in result.counters.by_place()]
+    issued = (
+        32 * result.instructions / (result.rows * result.cols)
+    )  # an issued warp instruction takes 32 lanes' time
+    return [*cells, Text(_number(issued))]
+
+
+def _per_request(traffic: Traffic) -> Text:
+    if traffic.requests == 0:
+        return Text("-", "dim")
+    found, ideal = (_number(passes / traffic.requests) for passes in (traffic.found, traffic.ideal))
+    waste = traffic.found / traffic.ideal
+    return Text(f"{found}/{ideal}", "dim" if waste == 1 else "yellow" if waste < 2 else "bold red")
+
+
+def _gpu_table(results: Sequence[Result]) -> Table:
+    table = _new_table("median\nµs", "5 - 95 %\nµs", "GB/s", "of the\ncopy roof")
+    roofs = [result.bytes / result.roof_seconds / 1e9 for result in results if result.roof_seconds]
+    if roofs:
+        table.caption = f"copy roof, measured in this run: {roofs[0]:,.0f} GB/s (bytes read + written)"
+    for result in results:
+        table.add_row(result.kernel, *_times(result), _status(result))
+    return table
+
+
+def _times(result: Result) -> list[Text]:
+    """The cells of one timed kernel."""
+    if result.timing is None or result.gbps is None or result.roof_share is None:
+        return [Text()] * 4
+    timing, share = result.timing, result.roof_share
+    style = "green" if share >= 0.9 else "yellow" if share >= 0.5 else "bold red"
+    return [
+        Text(f"{timing.median * 1e6:,.2f}"),
+        Text(f"{timing.low * 1e6:,.2f} - {timing.high * 1e6:,.2f}", "dim"),
+        Text(f"{result.gbps:,.0f}"),
+        Text(f"{share:.0%}", style),
+    ]
+
+
+def _new_table(*headings: str) -> Table:
+    """Room for a column of names, right-aligned columns of numbers, and the verdict."""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+    )
+    table.add_column("kernel", overflow="fold", vertical="bottom")
+    for heading in headings:
+        table.add_column(heading, justify="right", vertical="bottom")
+    table.add_column("result", vertical="bottom")
+    return table
+
+
+def _status(result: Result) -> Text:
+    return Text(result.status, _STATUS_STYLES[result.status])
+
+
+def _notes(results: Sequence[Result]) -> list[Text]:
+    """Why kernels were refused, one line a rule, and what the wrong ones did wrong, one line a fault."""
+    rules = dict.fromkeys(result.refused for result in results if result.status == "refused")
+    refused = [
+        Text(f"refused: {rule}: {', '.join(result.kernel for result in results if result.refused == rule)}")
+        for rule in rules
+    ]
+    wrong = [Text(f"wrong: {result.kernel}: {fault}", "red") for result in results for fault in result.faults]
+    return refused + wrong
+
+
+def _number(value: float) -> str:
+    """At most one decimal, none where it would be zero."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def catalogue_table(entries: Sequence[Kernel | View]) -> Table:
+    """The catalogue with its lessons, family by family."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column("kernel", no_wrap=True)
+    table.add_column("lesson")
+    for family, members in groupby(entries, key=attrgetter("family")):
+        table.add_section()
+        table.add_row(Text(family, "bold"))
+        for entry in members:
+            table.add_row(Text(f"  {entry.name}"), Text(entry.lesson))
+    return table
+
+
+def facts_table(facts: Sequence[tuple[str, str]]) -> Table:
+    """Names and values, one a line."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, value in facts:
+        table.add_row(Text(name, "bold"), Text(value, overflow="fold"))
+    return table
