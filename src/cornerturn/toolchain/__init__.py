@@ -1,6 +1,6 @@
 """Kernel source to Image: PTX, machine code and line table, kept in a cache on disk."""
 
-from cornerturn.toolchain.build import DEFAULT_ARCH, build, compile_source
+from cornerturn.toolchain.compilation import DEFAULT_ARCH, build, compile_source
 from cornerturn.toolchain.cache import Cache, CacheInfo, cache_folder
 from cornerturn.toolchain.image import Image
 from cornerturn.toolchain.module import Module

@@ -1,0 +1,145 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cornerturn.toolchain.cache import Cache, CacheInfo, cache_folder, cache_key
+from cornerturn.toolchain.module import Module
+
+MODULE = Module("// PTX é", bytes(range(256)), {"tiled<32>": "_Z5tiled"}, "sm_90", "some compiler 1.0")
+KEY = cache_key(["a", "key"])
+
+
+def entry_of(cache: Cache) -> Path:
+    (entry,) = cache.folder.iterdir()
+    return entry
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    cache = Cache(tmp_path_factory.mktemp("stored"))
+    cache.store(KEY, MODULE)
+    return cache
+
+
+def test_what_is_stored_is_loaded(stored: Cache):
+    assert stored.load(KEY) == MODULE
+
+
+def test_another_key_is_a_miss(stored: Cache):
+    assert stored.load(cache_key(["another"])) is None
+
+
+@given(st.lists(st.text()), st.lists(st.text()))
+def test_keys_are_equal_only_for_equal_parts(one: list[str], other: list[str]):
+    assert (cache_key(one) == cache_key(other)) == (one == other)
+
+
+@given(st.data())
+def test_no_changed_byte_goes_unnoticed(stored: Cache, data: st.DataObject):
+    intact = entry_of(stored).read_bytes()
+    position = data.draw(st.integers(0, len(intact) - 1))
+    flipped = bytes([intact[position] ^ data.draw(st.integers(1, 255))])
+    try:
+        entry_of(stored).write_bytes(intact[:position] + flipped + intact[position + 1 :])
+        assert stored.load(KEY) is None
+    finally:
+        entry_of(stored).write_bytes(intact)
+
+
+@given(st.data())
+def test_an_entry_cut_short_is_a_miss(stored: Cache, data: st.DataObject):
+    intact = entry_of(stored).read_bytes()
+    try:
+        entry_of(stored).write_bytes(intact[: data.draw(st.integers(0, len(intact) - 1))])
+        assert stored.load(KEY) is None
+    finally:
+        entry_of(stored).write_bytes(intact)
+
+
+def test_a_renamed_entry_is_a_miss(tmp_path: Path):
+    cache = Cache(tmp_path)
+    cache.store(KEY, MODULE)
+    other = cache_key(["another"])
+    entry_of(cache).rename(tmp_path / (other + entry_of(cache).suffix))
+    assert cache.load(other) is None
+
+
+def test_an_entry_that_is_a_folder_is_a_miss_and_harmless(tmp_path: Path):
+    cache = Cache(tmp_path)
+    cache.store(KEY, MODULE)
+    entry = entry_of(cache)
+    entry.unlink()
+    entry.mkdir()
+    cache.store(KEY, MODULE)
+    assert cache.load(KEY) is None
+    assert entry_of(cache) == entry, "a temporary file was left behind"
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    cache = Cache(tmp_path / "file" / "cache")
+    cache.store(KEY, MODULE)
+    assert cache.load(KEY) is None
+    assert cache.info() == CacheInfo(cache.folder, 0, 0, writable=False)
+
+
+def test_info_counts_the_modules_and_nothing_else(tmp_path: Path):
+    cache = Cache(tmp_path / "new")
+    assert cache.info() == CacheInfo(cache.folder, 0, 0, writable=True)
+    for part in ("one", "two"):
+        cache.store(cache_key([part]), MODULE)
+    size = sum(path.stat().st_size for path in cache.folder.iterdir())
+    (cache.folder / "README").write_text("not a module")
+    assert cache.info() == CacheInfo(cache.folder, 2, size, writable=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the XDG folders are those of Linux")
+@pytest.mark.parametrize(
+    ("environment", "folder"),
+    [
+        ({"CORNERTURN_CACHE": "/own", "XDG_CACHE_HOME": "/xdg"}, "/own"),
+        ({"CORNERTURN_CACHE": "~/own"}, "/home/me/own"),
+        ({"CORNERTURN_CACHE": "", "XDG_CACHE_HOME": "/xdg"}, "/xdg/cornerturn"),
+        ({"XDG_CACHE_HOME": ""}, "/home/me/.cache/cornerturn"),
+        ({}, "/home/me/.cache/cornerturn"),
+    ],
+)
+def test_the_folder_follows_the_environment(
+    environment: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("CORNERTURN_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ({"HOME": "/home/me"} | environment).items():
+        monkeypatch.setenv(name, value)
+    assert cache_folder() == Path(folder)
+
+
+# Stores and loads the same few keys as fast as it can; the PTX tells which process wrote an entry.
+HAMMER = """
+import sys
+from pathlib import Path
+from cornerturn.toolchain.cache import Cache, cache_key
+from cornerturn.toolchain.module import Module
+
+cache, me = Cache(Path(sys.argv[1])), sys.argv[2]
+for turn in range(100):
+    key = cache_key([str(turn % 3)])
+    cache.store(key, Module(me * 20_000, b"", {}, "sm_90", me))
+    found = cache.load(key)
+    assert found is not None and found.ptx == found.compiler * 20_000, turn
+"""
+
+
+def test_concurrent_processes_never_see_half_an_entry(tmp_path: Path):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", HAMMER, str(tmp_path), name], env=environment)
+        for name in "abcd"
+    ]
+    assert [process.wait(60) for process in processes] == [0] * 4
+    assert len(list(tmp_path.iterdir())) == 3, "one file a key, and no temporary file"
