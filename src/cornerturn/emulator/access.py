@@ -1,0 +1,205 @@
+"""Loads and stores: every access is counted, checked, and only then carried out."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.memory import Arena, Memory, Store
+from cornerturn.emulator.operands import Operands, Step, Unsupported, elements
+from cornerturn.emulator.ptx import Instruction
+from cornerturn.emulator.report import Kind, Space
+from cornerturn.emulator.spaces import WINDOWS
+from cornerturn.emulator.types import TYPES, Array
+from cornerturn.emulator.wave import Lanes, Wave
+
+_SPACES: dict[str, Space] = {
+    "global": "global",
+    "shared": "shared",
+    "shared::cta": "shared",
+    "local": "local",
+    "const": "const",
+    "param": "param",
+}
+_HINTS = frozenset(
+    "nc ca cg cs lu cv wb wt volatile relaxed acquire release weak cta gpu sys mmio "
+    "L1::evict_normal L1::evict_last L1::evict_first L1::no_allocate L1::evict_unchanged "
+    "L2::64B L2::128B L2::256B".split()
+)
+
+
+@dataclass(frozen=True)
+class MemoryInstruction:
+    """What an ``ld``, ``st`` or ``atom`` says about its access.
+
+    Attributes:
+        space: None for a generic address.
+        element: bytes of one element.
+        count: elements a lane.
+    """
+
+    position: int
+    instruction: Instruction
+    space: Space | None
+    kind: Kind
+    element: int
+    count: int
+
+    @property
+    def width(self) -> int:
+        """Bytes a lane."""
+        return self.element * self.count
+
+
+def space_of(instruction: Instruction) -> Space | None:
+    """The state space that the instruction names; None for a generic address."""
+    return next((_SPACES[name] for name in instruction.modifiers if name in _SPACES), None)
+
+
+def visit(
+    wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array
+) -> Iterator[tuple[Store, Array, Array]]:
+    """Count an access and find where it goes: the store, the offsets, and which of the lanes they belong to.
+
+    Lanes whose address is misaligned or out of bounds are recorded as hazards and left out.
+
+    Args:
+        addresses: one for each active lane.
+    """
+    for space, home, local, members in _route(wave, what.space, addresses):
+        if space != "param":
+            dense, active = _by_warp(wave, lanes.index[members], local)
+            wave.ledger.access(what.position, what.instruction, space, what.kind, what.width, dense, active)
+        members = _aligned(wave, lanes, what, home, local, members)
+        kept = local if len(members) == len(local) else addresses[members] - _window_base(space, what)
+        for placement in home.locate(kept, lanes.index[members], what.width):
+            chosen = members if placement.chosen is None else members[placement.chosen]
+            if placement.store is not None:
+                yield placement.store, placement.offsets, chosen
+                continue
+            where = home.describe(int(placement.offsets[0]))
+            message = f"{what.width}-byte {what.kind} at {where}"
+            wave.fault(what.position, what.instruction, "out of bounds", message, lanes.index[chosen])
+
+
+def _window_base(space: Space, what: MemoryInstruction) -> "np.uint64":
+    return np.uint64(WINDOWS[space].base if what.space is None else 0)
+
+
+def _route(
+    wave: Wave, space: Space | None, addresses: Array
+) -> Iterator[tuple[Space, Memory | Arena, Array, Array]]:
+    """Split by state space: the space, its memory, addresses in it, and which lanes have them."""
+    everyone = np.arange(len(addresses))
+    homes: dict[Space, Memory | Arena] = {"shared": wave.shared, "local": wave.local}
+    if space is not None:
+        yield space, homes.get(space, wave.memory), addresses, everyone
+        return
+    outside = np.ones(len(addresses), dtype=bool)
+    for name, home in homes.items():
+        window = WINDOWS[name]
+        within = (addresses >= np.uint64(window.base)) & (addresses < np.uint64(window.end))
+        if within.any():
+            yield name, home, addresses[within] - np.uint64(window.base), everyone[within]
+            outside &= ~within
+    if outside.any():
+        yield "global", wave.memory, addresses[outside], everyone[outside]
+
+
+def _by_warp(wave: Wave, lanes: Array, addresses: Array) -> tuple[Array, Array]:
+    """Addresses and activity as warps x 32."""
+    total = wave.shape[0] * wave.shape[1]
+    if len(lanes) == total:
+        return addresses.reshape(-1, WARP), np.ones((total // WARP, WARP), dtype=bool)
+    dense, active = np.zeros(total, dtype=addresses.dtype), np.zeros(total, dtype=bool)
+    dense[lanes], active[lanes] = addresses, True
+    return dense.reshape(-1, WARP), active.reshape(-1, WARP)
+
+
+def _aligned(
+    wave: Wave, lanes: Lanes, what: MemoryInstruction, home: Memory | Arena, local: Array, members: Array
+) -> Array:
+    """The members whose address is a multiple of the access's width; the others are recorded."""
+    wrong = (local & np.uint64(what.width - 1)) != 0
+    if not wrong.any():
+        return members
+    address = int(local[wrong.argmax()])
+    message = (
+        f"{what.width}-byte {what.kind} at {home.describe(address)}: "
+        f"the address must be a multiple of {what.width}, it is {address % what.width} bytes past one"
+    )
+    wave.fault(what.position, what.instruction, "misaligned", message, lanes.index[members[wrong]])
+    return members[~wrong]
+
+
+def read(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) -> list[Array]:
+    """The bits of each element at each address; 0 where the access is at fault."""
+    parts: list[Array] = []
+    for store, offsets, chosen in visit(wave, lanes, what, addresses):
+        found = store.load(offsets, what.element, what.count)
+        missing = store.unwritten(offsets, what.element, what.count)
+        if missing is not None:
+            where = lanes.index[chosen[missing]]
+            message = f"{what.width}-byte read of bytes that no thread wrote"
+            wave.fault(what.position, what.instruction, "uninitialised read", message, where)
+        if len(chosen) == len(addresses):
+            return found
+        parts = parts or [np.zeros(len(addresses), dtype=part.dtype) for part in found]
+        for part, values in zip(parts, found, strict=True):
+            part[chosen] = values
+    return parts or [np.zeros(len(addresses), dtype=f"u{what.element}")] * what.count
+
+
+def memory_instruction(
+    operands: Operands, position: int, instruction: Instruction, kind: Kind, count: int
+) -> MemoryInstruction:
+    """Read off what the instruction says, refusing modifiers with a meaning of their own."""
+    known = {*_SPACES, *_HINTS, *TYPES, "v2", "v4", "v8"}
+    for name in instruction.modifiers:
+        if name not in known:
+            raise Unsupported(f"modifier .{name}")
+    element = operands.type_of(instruction).bytes
+    return MemoryInstruction(position, instruction, space_of(instruction), kind, element, count)
+
+
+def _load(operands: Operands, position: int, instruction: Instruction) -> Step:
+    targets = elements(instruction.operands[0])
+    what = memory_instruction(operands, position, instruction, "load", len(targets))
+    kind = operands.type_of(instruction)
+    address = operands.address(instruction.operands[1])
+    writers = [operands.writer(target, kind) for target in targets]
+
+    def load(wave: Wave, lanes: Lanes) -> None:
+        where = address(wave)
+        if what.space == "param" and where.ndim == 0:  # one value for every lane: keep it as a scalar
+            parts = read(wave, _ONE_LANE, what, where.reshape(1))
+            values = [part[0] for part in parts]
+        else:
+            values = [lanes.spread(part) for part in read(wave, lanes, what, lanes.pick(where))]
+        for write, value in zip(writers, values, strict=True):
+            write(wave, lanes, kind.decode(value))
+
+    return load
+
+
+_ONE_LANE = Lanes(np.ones((1, 1), dtype=bool), whole=True)
+
+
+def _store(operands: Operands, position: int, instruction: Instruction) -> Step:
+    sources = elements(instruction.operands[1])
+    what = memory_instruction(operands, position, instruction, "store", len(sources))
+    bits = TYPES[f"b{8 * what.element}"]
+    address = operands.address(instruction.operands[0])
+    readers = [operands.reader(source, bits) for source in sources]
+
+    def store(wave: Wave, lanes: Lanes) -> None:
+        parts = [lanes.pick(value(wave)) for value in readers]
+        for target, offsets, chosen in visit(wave, lanes, what, lanes.pick(address(wave))):
+            whole = len(chosen) == len(lanes.index)
+            target.store(offsets, parts if whole else [part[chosen] for part in parts])
+
+    return store
+
+
+STEPS: dict[str, Callable[[Operands, int, Instruction], Step]] = {"ld": _load, "ldu": _load, "st": _store}

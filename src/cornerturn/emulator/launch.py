@@ -1,0 +1,160 @@
+"""One launch: place parameters and variables, then run the grid's blocks in waves."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.ledger import Ledger
+from cornerturn.emulator.machine import Machine
+from cornerturn.emulator.memory import Allocation, Memory
+from cornerturn.emulator.ptx import Entry, Variable, parse
+from cornerturn.emulator.report import Emulation, Extent
+from cornerturn.emulator.wave import Wave
+from cornerturn.errors import EmulatorError
+
+WAVE_LANES = 1 << 15
+"""Lanes run together: enough to hide the interpreter's own cost, few enough that registers stay in the caches."""
+WAVE_SHARED_BYTES = 1 << 26
+MAX_BLOCK_THREADS = 1024
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_BLOCK = (1024, 1024, 64)
+MAX_SHARED_BYTES = 227 * 1024
+
+Argument = Allocation | np.generic | bytes
+
+
+def emulate(
+    ptx: str,
+    entry: str,
+    memory: Memory,
+    *,
+    grid: Extent,
+    block: Extent,
+    arguments: Sequence[Argument],
+    shared_bytes: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Emulation:
+    """Run one launch of a kernel on the CPU and count its memory accesses.
+
+    Args:
+        ptx: text of the module.
+        entry: the kernel's name in it.
+        memory: holds the arrays; they are read and written in place.
+        grid: blocks along x, y, z.
+        block: threads along x, y, z.
+        arguments: one for each parameter: an ``Allocation`` for a pointer, a NumPy scalar of the parameter's size,
+            or the bytes of a structure passed by value.
+        shared_bytes: dynamic shared memory, bytes a block.
+        progress: called with (blocks done, all blocks) after every wave.
+
+    Raises:
+        EmulatorError: the launch breaks a rule of the hardware, the PTX holds what the emulator does not know, or the
+            kernel cannot finish. Faults that a kernel survives are in the result's ``hazards`` instead.
+    """
+    kernel = _parse(ptx, entry)
+    _check_launch(kernel, grid, block)
+    symbols, static_bytes, local_bytes = _place_variables(kernel, memory)
+    total_shared = static_bytes + shared_bytes
+    if total_shared > MAX_SHARED_BYTES:
+        raise EmulatorError(
+            f"kernel {entry} wants {total_shared} bytes of shared memory a block: at most {MAX_SHARED_BYTES}"
+        )
+    symbols |= _place_parameters(kernel, memory, arguments)
+    machine = Machine(kernel, symbols)
+    ledger = Ledger()
+    blocks = grid[0] * grid[1] * grid[2]
+    step = _blocks_per_wave(block, total_shared)
+    with np.errstate(all="ignore"):
+        for first in range(0, blocks, step):
+            count = min(step, blocks - first)
+            wave = Wave(
+                kernel,
+                grid,
+                block,
+                first,
+                count,
+                memory,
+                ledger,
+                total_shared,
+                local_bytes,
+                len(machine.blocks),
+            )
+            machine.run(wave)
+            if progress is not None:
+                progress(first + count, blocks)
+    return ledger.emulation()
+
+
+_parse = lru_cache(maxsize=64)(parse)
+
+
+def _blocks_per_wave(block: Extent, shared: int) -> int:
+    threads = block[0] * block[1] * block[2]
+    lanes = -(-threads // WARP) * WARP
+    return max(1, min(WAVE_LANES // lanes, WAVE_SHARED_BYTES // max(shared, 1)))
+
+
+def _check_launch(kernel: Entry, grid: Extent, block: Extent) -> None:
+    for name, extent, limits in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
+        for axis, (size, limit) in enumerate(zip(extent, limits, strict=True)):
+            if not 1 <= size <= limit:
+                raise EmulatorError(
+                    f"{name} {extent} of kernel {kernel.name}: along {'xyz'[axis]} it must be between 1 and {limit}"
+                )
+    threads = block[0] * block[1] * block[2]
+    if threads > MAX_BLOCK_THREADS:
+        raise EmulatorError(
+            f"block {block} of kernel {kernel.name} has {threads} threads: at most {MAX_BLOCK_THREADS}"
+        )
+    required = kernel.required_block
+    if required and block != (*required, 1, 1)[:3]:
+        raise EmulatorError(
+            f"kernel {kernel.name} was compiled for blocks of {required} threads: got {block}"
+        )
+
+
+def _place_variables(kernel: Entry, memory: Memory) -> tuple[dict[str, int], int, int]:
+    """Addresses of all variables, and the bytes of static shared and of local memory they take."""
+    symbols: dict[str, int] = {}
+    used = {"shared": 0, "local": 0}
+    for variable in sorted(kernel.variables, key=lambda v: v.size == 0):  # dynamic shared memory comes last
+        if variable.space in used:
+            symbols[variable.name] = -(-used[variable.space] // variable.align) * variable.align
+            used[variable.space] = symbols[variable.name] + variable.size
+        else:
+            symbols[variable.name] = memory.bind(_initial(variable), variable.name).address
+    return symbols, used["shared"], used["local"]
+
+
+def _initial(variable: Variable) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
+    padded = variable.initial.ljust(variable.size, b"\0")
+    return np.frombuffer(padded, dtype=np.uint8).copy()
+
+
+def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[Argument]) -> dict[str, int]:
+    """Pack the arguments the way a launch does, and give each parameter's address."""
+    if len(arguments) != len(kernel.parameters):
+        raise EmulatorError(
+            f"kernel {kernel.name} takes {len(kernel.parameters)} arguments: {len(arguments)} were given"
+        )
+    packed, offsets = bytearray(), {}
+    for number, (parameter, argument) in enumerate(zip(kernel.parameters, arguments, strict=True)):
+        packed.extend(bytes(-len(packed) % parameter.align))
+        offsets[parameter.name] = len(packed)
+        value = _argument_bytes(argument)
+        if len(value) != parameter.size:
+            raise EmulatorError(
+                f"argument {number} of kernel {kernel.name} has {len(value)} bytes: the parameter takes "
+                f"{parameter.size}"
+            )
+        packed.extend(value)
+    base = memory.bind(np.frombuffer(bytes(packed), dtype=np.uint8).copy(), "parameters").address
+    return {name: base + offset for name, offset in offsets.items()}
+
+
+def _argument_bytes(argument: Argument) -> bytes:
+    if isinstance(argument, Allocation):
+        return argument.address.to_bytes(8, "little")
+    return argument if isinstance(argument, bytes) else argument.tobytes()

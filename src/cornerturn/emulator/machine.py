@@ -1,0 +1,114 @@
+"""Runs a wave: always the lowest-ranked basic block that any lane waits for, for all lanes that wait for it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cornerturn.emulator.barriers import Barriers, arrive, barrier_readers
+from cornerturn.emulator.decode import decode
+from cornerturn.emulator.operands import Operands, Reader, Step, Unsupported
+from cornerturn.emulator.program import EXITS, Block, blocks_of, is_barrier
+from cornerturn.emulator.ptx import Entry, Instruction
+from cornerturn.emulator.types import TYPES
+from cornerturn.emulator.wave import Lanes, Wave
+from cornerturn.errors import EmulatorError
+
+MAX_VISITS = 1_000_000
+"""Block visits of one wave after which a loop is taken to be endless."""
+
+
+@dataclass(frozen=True)
+class DecodedBlock:
+    """A basic block with its steps; ``barrier`` is set when it ends with one, ``guard`` when its end is predicated."""
+
+    block: Block
+    steps: tuple[Step, ...]
+    guard: Reader | None
+    barrier: tuple[Reader, Reader] | None
+
+
+class Machine:
+    """One kernel, decoded and ready to run waves.
+
+    Args:
+        symbols: address of every variable and parameter, in its own space.
+
+    Raises:
+        EmulatorError: an instruction has no meaning in the emulator.
+    """
+
+    def __init__(self, entry: Entry, symbols: dict[str, int]) -> None:
+        self.entry = entry
+        self.blocks = blocks_of(entry)
+        operands = Operands(entry, symbols)
+        self.decoded = [_decode_block(operands, block) for block in self.blocks]
+
+    def run(self, wave: Wave) -> None:
+        """Run every lane of the wave until it exits.
+
+        Raises:
+            EmulatorError: a barrier can never complete, a loop does not end, or the kernel traps.
+        """
+        barriers, end = Barriers(wave, self.blocks), len(self.blocks)
+        for _ in range(MAX_VISITS):
+            ready = np.where(barriers.waiting, end, wave.pc) if barriers.occupied else wave.pc
+            rank = int(ready.min())
+            if rank < end:
+                self._visit(wave, barriers, rank, ready == rank)
+            elif barriers.occupied:
+                barriers.release()
+            else:
+                return
+        where = self.entry.instructions[self.blocks[int(wave.pc.min())].start].location
+        raise EmulatorError(f"{where}: kernel {self.entry.name} is still looping after {MAX_VISITS} steps")
+
+    def _visit(
+        self,
+        wave: Wave,
+        barriers: Barriers,
+        rank: int,
+        mask: "np.ndarray[tuple[int, int], np.dtype[np.bool_]]",
+    ) -> None:
+        decoded = self.decoded[rank]
+        block, end = decoded.block, decoded.block.end
+        lanes = Lanes(mask, whole=bool((mask == wave.alive).all()))
+        size = len(block.body) + (end is not None)
+        wave.ledger.warp_instructions += size * lanes.warps
+        wave.ledger.lane_instructions += size * lanes.count
+        for step in decoded.steps:
+            step(wave, lanes)
+        wave.pc[mask] = block.following
+        if end is None:
+            if block.following == len(self.blocks):
+                wave.alive &= ~mask
+            return
+        acting = lanes if decoded.guard is None else lanes.where(decoded.guard(wave))
+        wave.ledger.lane_instructions -= lanes.count - acting.count
+        if end.opcode == "bra":
+            wave.pc[acting.mask] = block.target
+        elif end.opcode in EXITS:
+            wave.pc[acting.mask] = wave.end
+            wave.alive &= ~acting.mask
+        elif decoded.barrier is not None:
+            arrive(barriers, acting, decoded.barrier, rank)
+        elif acting.count:
+            block_at, thread = wave.coordinates(int(acting.index[0]))
+            raise EmulatorError(f"{end.location}: trap executed by thread {thread} of block {block_at}")
+
+
+def _decode_block(operands: Operands, block: Block) -> DecodedBlock:
+    steps = [decode(operands, block.start + n, instruction) for n, instruction in enumerate(block.body)]
+    end = block.end
+    guard = operands.reader(end.guard, TYPES["pred"]) if end is not None and end.guard is not None else None
+    return DecodedBlock(block, tuple(steps), guard, _barrier(operands, end))
+
+
+def _barrier(operands: Operands, end: Instruction | None) -> tuple[Reader, Reader] | None:
+    if end is None or not is_barrier(end):
+        return None
+    try:
+        return barrier_readers(operands, end)
+    except Unsupported as reason:
+        raise EmulatorError(
+            f"{end.location}: the emulator does not know the instruction '{end.text}': {reason}"
+        ) from None

@@ -1,0 +1,363 @@
+"""PTX text -> one kernel's parameters, variables and instructions.
+
+The grammar is that of the PTX ISA, chapters 4 and 5. Only what a kernel needs to run is kept; debug sections and
+performance directives are passed over.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cornerturn.errors import EmulatorError
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register operand, or a special register such as ``%tid.x``."""
+
+    name: str
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Immediate:
+    """A constant: an integer, or the IEEE bits of a float (``0f3F800000``) in ``bits`` of ``float_bytes`` bytes."""
+
+    bits: int
+    float_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """The address of a variable or parameter, or a label."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Address:
+    """``[base + offset]``."""
+
+    base: "Register | Symbol | Immediate"
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Vector:
+    """``{a, b, c, d}``, or the pair ``p|q``."""
+
+    elements: "tuple[Operand, ...]"
+
+
+Operand = Register | Immediate | Symbol | Address | Vector
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction: ``@guard opcode.modifiers operands;`` and where in the source it comes from."""
+
+    opcode: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Register | None
+    location: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A declared variable or parameter: ``size`` bytes, 0 for an array of open length (dynamic shared memory)."""
+
+    name: str
+    space: str
+    size: int
+    align: int
+    initial: bytes = b""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One kernel, parsed.
+
+    Attributes:
+        labels: label -> index of the instruction that follows it.
+        register_types: register name, or its prefix before ``<n>``, -> PTX type.
+        variables: the module's and the kernel's own.
+        required_block: the only block shape it may be launched with (``.reqntid``), if it says one.
+    """
+
+    name: str
+    parameters: tuple[Variable, ...]
+    variables: tuple[Variable, ...]
+    register_types: dict[str, str]
+    instructions: tuple[Instruction, ...]
+    labels: dict[str, int]
+    required_block: tuple[int, ...] | None = None
+
+    def declares(self, name: str) -> bool:
+        """Whether ``name`` is a declared register (and not a special one such as ``%laneid``)."""
+        return name in self.register_types or _family(name) in self.register_types
+
+    def register_type(self, name: str) -> str:
+        """PTX type that ``name`` was declared with."""
+        if not self.declares(name):
+            raise EmulatorError(f"register {name} of kernel {self.name} is used but never declared")
+        return self.register_types.get(name) or self.register_types[_family(name)]
+
+
+def _family(name: str) -> str:
+    """``%r12`` belongs to ``%r<n>``; ``%r12@3`` to the ``%r<n>`` of scope 3."""
+    return re.sub(r"\d+(@\d+)?$", r"\1", name)
+
+
+TYPE_BYTES = {
+    "b8": 1,
+    "b16": 2,
+    "b32": 4,
+    "b64": 8,
+    "b128": 16,
+    "pred": 1,
+    "f16x2": 4,
+    "bf16x2": 4,
+    "bf16": 2,
+}
+TYPE_BYTES |= {f"{kind}{bits}": bits // 8 for kind in "us" for bits in (8, 16, 32, 64)}
+TYPE_BYTES |= {f"f{bits}": bits // 8 for bits in (16, 32, 64)}
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_FILE = re.compile(r'^[ \t]*\.file\s+(\d+)\s+"([^"]*)"', re.M)
+_HEADER = re.compile(r"\.(?P<kind>entry|func)\b[^;{}]*?(?P<name>[\w$]+)\s*(?=[(\n{;]|\.)")
+_VARIABLE = re.compile(
+    r"\.(?P<space>shared|local|global|const|param)\s+(?:\.align\s+(?P<align>\d+)\s+)?(?:\.ptr\s+)?"
+    r"\.(?P<type>\w+)\s+(?:\.ptr\s*(?:\.\w+\s*)*(?:\.align\s+\d+\s+)?)?(?P<name>[\w$]+)"
+    r"(?P<array>(?:\[\d*\])*)\s*(?:=\s*(?P<initial>[^;]+))?"
+)
+_STATEMENT = re.compile(
+    r"\s*(?:(?P<loc>\.loc\b[^\n]*)|(?P<open>\{)|(?P<close>\})|(?P<label>[\w$]+)\s*:(?!:)|(?P<text>[^;]+);)"
+)
+_REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.S)
+_INSTRUCTION = re.compile(r"(?:@(!?)([%\w$]+)\s+)?([a-z][\w]*)((?:\.[\w:]+)*)\s*(.*)", re.S)
+_NAME = re.compile(r"[%$A-Za-z_][\w$]*(?:\.[a-z]\w*)?")
+
+
+def parse(ptx: str, entry: str) -> Entry:
+    """Parse the kernel ``entry`` of the module ``ptx``.
+
+    Raises:
+        EmulatorError: there is no such kernel, or its text is not PTX that this parser knows.
+    """
+    files = dict(_FILE.findall(ptx))
+    text = _COMMENT.sub("", ptx)
+    functions = list(_functions(text))
+    for kind, name, signature, body, _ in functions:
+        if kind == "entry" and name == entry:
+            return _Body(name, files).parse(signature, body, _module_variables(text, functions))
+    known = ", ".join(name for kind, name, *_ in functions if kind == "entry") or "none"
+    raise EmulatorError(f"the PTX holds no kernel {entry}; it holds: {known}")
+
+
+def _functions(text: str) -> Iterator[tuple[str, str, str, str, tuple[int, int]]]:
+    """Every function with a body: kind, name, signature, body, and the span it takes in ``text``."""
+    position = 0
+    while match := _HEADER.search(text, position):
+        start = match.start()
+        opening = text.find("{", match.end())
+        end = text.find(";", match.end())
+        if opening < 0 or -1 < end < opening:  # a declaration without a body
+            position = match.end()
+            continue
+        position = _closing_brace(text, opening) + 1
+        name, signature = match["name"], text[match.end() : opening]
+        yield match["kind"], name, signature, text[opening + 1 : position - 1], (start, position)
+
+
+def _closing_brace(text: str, opening: int) -> int:
+    depth = 0
+    for brace in re.compile(r"[{}]").finditer(text, opening):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.start()
+    raise EmulatorError("the PTX ends inside a function body: the text is cut off")
+
+
+def _module_variables(
+    text: str, functions: list[tuple[str, str, str, str, tuple[int, int]]]
+) -> list[Variable]:
+    outside, position = [], 0
+    for *_, (start, end) in functions:
+        outside.append(text[position:start])
+        position = end
+    outside.append(text[position:])
+    return [_variable(match) for match in _VARIABLE.finditer("\n".join(outside))]
+
+
+def _variable(match: re.Match[str]) -> Variable:
+    element = TYPE_BYTES[match["type"]]
+    count = 1
+    for extent in re.findall(r"\[(\d*)\]", match["array"]):
+        count *= int(extent or 0)
+    return Variable(
+        name=match["name"],
+        space=match["space"],
+        size=count * element,
+        align=int(match["align"] or element),
+        initial=_initial_bytes(match["initial"], element, match["name"]),
+    )
+
+
+def _initial_bytes(text: str | None, element: int, name: str) -> bytes:
+    if text is None:
+        return b""
+    values = re.findall(r"[^\s,{}]+", text)
+    try:
+        return b"".join((int(v, 0) % (1 << 8 * element)).to_bytes(element, "little") for v in values)
+    except ValueError as error:
+        raise EmulatorError(
+            f"variable {name} is initialised with {text.strip()[:60]}: only integers are emulated"
+        ) from error
+
+
+class _Body:
+    """Walks a kernel's statements, keeping the source location and the brace scopes.
+
+    A name declared in an inner scope (inline assembly) becomes ``name@scope``, so that copies of one asm
+    statement do not meet.
+    """
+
+    def __init__(self, name: str, files: dict[str, str]) -> None:
+        self.name = name
+        self.files = files
+        self.location = "?"
+        self.scopes: list[int] = []
+        self.declared: list[dict[str, str]] = []
+        self.types: dict[str, str] = {}
+        self.variables: list[Variable] = []
+        self.instructions: list[Instruction] = []
+        self.labels: dict[str, int] = {}
+
+    def parse(self, signature: str, body: str, module_variables: list[Variable]) -> Entry:
+        statements = [
+            (match.lastgroup, match[match.lastgroup or 0].strip()) for match in _STATEMENT.finditer(body)
+        ]
+        for number, (kind, text) in self._scoped(statements):
+            if kind == "label":  # labels first: a branch may come before its label
+                self._declare(text, number)
+        for _, (kind, text) in self._scoped(statements):
+            self._statement(kind, text)
+        required = re.search(r"\.reqntid\s+([\d,\s]+)", signature)
+        return Entry(
+            name=self.name,
+            parameters=tuple(_variable(match) for match in _VARIABLE.finditer(signature)),
+            variables=(*module_variables, *self.variables),
+            register_types=self.types,
+            instructions=tuple(self.instructions),
+            labels=self.labels,
+            required_block=tuple(int(n) for n in required[1].split(",")) if required else None,
+        )
+
+    def _scoped(
+        self, statements: list[tuple[str | None, str]]
+    ) -> Iterator[tuple[int, tuple[str | None, str]]]:
+        """Every statement with the number of its scope; keeps ``scopes``, the numbers of the open ones."""
+        self.scopes, count = [0], 1
+        for kind, text in statements:
+            if kind == "open":
+                self.scopes.append(count)
+                count += 1
+            elif kind == "close":
+                self.scopes.pop()
+            while len(self.declared) < count:
+                self.declared.append({})
+            yield self.scopes[-1], (kind, text)
+
+    def _statement(self, kind: str | None, text: str) -> None:
+        if kind == "loc":
+            _, number, line, *_ = text.split()
+            self.location = f"{self.files.get(number, '?')}:{line}"
+        elif kind == "label":
+            self.labels[self._resolve(text)] = len(self.instructions)
+        elif kind != "text":
+            return
+        elif text.startswith(".reg"):
+            self._registers(text)
+        elif text.startswith("."):
+            if variable := _VARIABLE.match(text):
+                self.variables.append(_variable(variable))
+        else:
+            self.instructions.append(self._instruction(text))
+
+    def _declare(self, name: str, scope: int) -> str:
+        unique = name if scope == 0 else f"{name}@{scope}"
+        self.declared[scope][name] = unique
+        return unique
+
+    def _resolve(self, name: str) -> str:
+        prefix = re.sub(r"\d+$", "", name)
+        for scope in reversed(self.scopes):
+            if name in self.declared[scope]:
+                return self.declared[scope][name]
+            if prefix in self.declared[scope]:
+                return name + self.declared[scope][prefix][len(prefix) :]
+        return name
+
+    def _registers(self, text: str) -> None:
+        declaration = _REGISTERS.match(text)
+        assert declaration is not None
+        for item in declaration[2].split(","):
+            name = re.sub(r"<\d+>", "", item).strip()
+            self.types[self._declare(name, self.scopes[-1])] = declaration[1]
+
+    def _instruction(self, text: str) -> Instruction:
+        text = " ".join(text.split())
+        match = _INSTRUCTION.fullmatch(text)
+        if match is None:
+            raise EmulatorError(f"{self.location}: cannot read the PTX statement '{text}'")
+        negation, guard, opcode, modifiers, operands = match.groups()
+        return Instruction(
+            opcode=opcode,
+            modifiers=tuple(modifiers.split(".")[1:]),
+            operands=tuple(self._operand(part) for part in _split(operands)),
+            guard=Register(self._resolve(guard), bool(negation)) if guard else None,
+            location=self.location,
+            text=text,
+        )
+
+    def _operand(self, text: str) -> Operand:
+        if text.startswith("{"):
+            return Vector(tuple(self._operand(part) for part in _split(text[1:-1])))
+        if text.startswith("["):
+            base, _, offset = text[1:-1].replace(" ", "").partition("+")
+            operand = self._operand(base)
+            if not isinstance(operand, Register | Symbol | Immediate):
+                raise EmulatorError(f"{self.location}: cannot read the address '{text}'")
+            return Address(operand, int(offset, 0) if offset else 0)
+        if "|" in text:
+            return Vector(tuple(self._operand(part.strip()) for part in text.split("|")))
+        if text.startswith("!"):
+            return Register(self._resolve(text[1:].strip()), negated=True)
+        if constant := re.fullmatch(r"0([fFdD])([0-9a-fA-F]+)", text):
+            return Immediate(int(constant[2], 16), 4 if constant[1] in "fF" else 8)
+        if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
+            return Immediate(int(text.rstrip("U"), 0))
+        if _NAME.fullmatch(text):
+            name = self._resolve(text)
+            return Register(name) if self._is_register(name) else Symbol(name)
+        raise EmulatorError(f"{self.location}: cannot read the operand '{text}'")
+
+    def _is_register(self, name: str) -> bool:
+        return name.startswith("%") or name == "_" or name in self.types
+
+
+def _split(text: str) -> list[str]:
+    """Split at the commas that stand in no bracket."""
+    parts, depth, start = [], 0, 0
+    for index, character in enumerate(text):
+        if character in "{[(":
+            depth += 1
+        elif character in "}])":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    tail = text[start:].strip()
+    return [*parts, tail] if tail else parts

@@ -1,0 +1,94 @@
+"""PTX's fundamental types as NumPy arrays: a register holds bits, an instruction reads them as a type.
+
+A register's value is an array (or scalar) of the unsigned type of its width; a predicate is an array of bool.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+_UNSIGNED = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
+
+
+@dataclass(frozen=True)
+class Type:
+    """A PTX type.
+
+    Attributes:
+        name: as PTX spells it, for example ``s32``.
+        bytes: its size.
+        dtype: what an instruction computes with. bf16 has no NumPy type and computes as float32, which every
+            bf16 operation may do without rounding twice (24 bits of precision >= 2 * 8 + 2).
+    """
+
+    name: str
+    bytes: int
+    dtype: "np.dtype[Any]"
+
+    @property
+    def bits(self) -> "np.dtype[Any]":
+        """The unsigned type of the same width."""
+        return self.dtype if self.name == "pred" else _UNSIGNED[self.bytes]
+
+    def decode(self, bits: Array) -> Array:
+        """Register bits -> values; a register wider than the type gives its low bits."""
+        if bits.dtype == self.dtype:
+            return bits
+        if bits.dtype.itemsize != self.bytes:
+            bits = bits.astype(self.bits)
+        if self.name == "bf16":
+            return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return bits.view(self.dtype)
+
+    def encode(self, values: Array, register: "np.dtype[Any]") -> Array:
+        """Values -> the bits of a ``register``; narrow integers extend by their own sign."""
+        if values.dtype != self.dtype:
+            values = _convert(values, self.dtype)
+        if self.name == "bf16":
+            values = _round_to_bf16(values)
+        if values.dtype == register:
+            return values
+        if values.dtype.itemsize == register.itemsize:
+            return values.view(register)
+        if values.dtype.kind == "f":
+            values = values.view(self.bits)
+        return values.astype(register)
+
+
+def _convert(values: Array, dtype: "np.dtype[Any]") -> Array:
+    """PTX ``cvt``: a float that becomes an integer is clamped to its range and NaN becomes 0 (PTX ISA, cvt)."""
+    if values.dtype.kind != "f" or dtype.kind not in "iu":
+        return values.astype(dtype)
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    inside = (values >= low) & (values < float(high) + 1 if high < 2**53 else values < float(high))
+    exact = np.where(inside, values, 0).astype(dtype)
+    return np.where(inside | np.isnan(values), exact, np.where(values < 0, dtype.type(low), dtype.type(high)))
+
+
+def _round_to_bf16(values: Array) -> Array:
+    """float32 -> bf16 bits, to nearest, ties to even."""
+    bits = values.view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    return np.where(np.isnan(values), np.uint32(0x7FFF), rounded).astype(np.uint16)
+
+
+TYPES: dict[str, Type] = {
+    "pred": Type("pred", 1, np.dtype(np.bool_)),
+    "bf16": Type("bf16", 2, np.dtype(np.float32)),
+}
+for _bytes in (1, 2, 4, 8):
+    for _kind, _code in (("b", "u"), ("u", "u"), ("s", "i")):
+        _name = f"{_kind}{8 * _bytes}"
+        TYPES[_name] = Type(_name, _bytes, np.dtype(f"{_code}{_bytes}"))
+    if _bytes > 1:
+        TYPES[f"f{8 * _bytes}"] = Type(f"f{8 * _bytes}", _bytes, np.dtype(f"f{_bytes}"))
+
+PACKED = {"f16x2": TYPES["f16"], "bf16x2": TYPES["bf16"]}
+"""Types that hold two halves in 32 bits, and the type of a half."""
+
+WIDER = {f"{kind}{bits}": TYPES[f"{kind}{2 * bits}"] for kind in "us" for bits in (8, 16, 32)}
+"""The result type of ``mul.wide`` and ``mad.wide``."""

@@ -1,0 +1,183 @@
+"""Instructions in which the lanes of a warp see each other (PTX ISA: shfl.sync, vote.sync, redux.sync, ...)."""
+
+from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
+
+from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.operands import Operands, Step, Unsupported, elements
+from cornerturn.emulator.ptx import Instruction
+from cornerturn.emulator.types import TYPES, Array
+from cornerturn.emulator.wave import Lanes, Wave
+from cornerturn.errors import EmulatorError
+
+_LANE = np.arange(WARP)
+_BIT = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
+
+
+def _rows(wave: Wave, value: Array) -> Array:
+    """A value as warps x 32."""
+    return np.broadcast_to(value, wave.shape).reshape(-1, WARP)
+
+
+def _ballot(flags: Array) -> Array:
+    """Bit mask of each row's true flags, warps x 1."""
+    return np.bitwise_or.reduce(np.where(flags, _BIT, np.uint32(0)), axis=1, keepdims=True)
+
+
+def _meet(wave: Wave, lanes: Lanes, members: Array, instruction: Instruction) -> Array:
+    """Check that every living lane of the member mask is here; gives the active lanes, warps x 32."""
+    active = _rows(wave, lanes.mask)
+    here, living = _ballot(active), _ballot(_rows(wave, wave.alive))
+    absent = (active & ((members & living & ~here) != 0)).any(axis=1)
+    if absent.any():
+        warp = int(absent.argmax())
+        missing = int((members[warp, active[warp].argmax()] & living[warp, 0] & ~here[warp, 0]))
+        block, thread = wave.coordinates(warp * WARP)
+        raise EmulatorError(
+            f"{instruction.location}: '{instruction.text}' waits for lanes {missing:#010x} of the warp of thread "
+            f"{thread} in block {block}, which are elsewhere: its member mask must name just the lanes that reach it"
+        )
+    return active
+
+
+def _source_lane(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
+    """Which lane a shuffle reads, and whether it lies in range (PTX ISA, shfl.sync)."""
+    clamp, segment = (c & 31).astype(np.int64), ((c >> 8) & 31).astype(np.int64)
+    b = (b & 31).astype(np.int64)
+    first = _LANE & segment
+    last = first | (clamp & ~segment)
+    source = {
+        "up": lambda: _LANE - b,
+        "down": lambda: _LANE + b,
+        "bfly": lambda: _LANE ^ b,
+        "idx": lambda: first | (b & ~segment),
+    }[mode]()
+    inside = source >= last if mode == "up" else source <= last
+    return np.where(inside, source, _LANE), inside
+
+
+def _shuffle(operands: Operands, position: int, instruction: Instruction) -> Step:
+    mode = next((name for name in instruction.modifiers if name in ("up", "down", "bfly", "idx")), None)
+    if mode is None or instruction.modifiers[0] != "sync":
+        raise Unsupported
+    targets = elements(instruction.operands[0])
+    word, flag = TYPES["b32"], TYPES["pred"]
+    writers = [operands.writer(t, kind) for t, kind in zip(targets, (word, flag), strict=False)]
+    readers = [operands.reader(source, word) for source in instruction.operands[1:]]
+
+    def shuffle(wave: Wave, lanes: Lanes) -> None:
+        a, b, c, members = (_rows(wave, value(wave)) for value in readers)
+        active = _meet(wave, lanes, members, instruction)
+        source, inside = _source_lane(mode, b, c)
+        lost = active & ~np.take_along_axis(active, source, axis=1)
+        if lost.any():
+            message = "shuffle from a lane that does not take part: its value is undefined"
+            wave.fault(position, instruction, "inactive source lane", message, np.flatnonzero(lost))
+        moved = np.take_along_axis(a, source, axis=1)
+        for write, value in zip(writers, (moved, np.broadcast_to(inside, moved.shape)), strict=False):
+            write(wave, lanes, value.reshape(wave.shape))
+
+    return shuffle
+
+
+def _vote(operands: Operands, position: int, instruction: Instruction) -> Step:
+    match instruction.modifiers:
+        case ("sync", "ballot" | "all" | "any" | "uni" as mode, _):
+            pass
+        case _:
+            raise Unsupported
+    flag = TYPES["pred"]
+    write = operands.writer(instruction.operands[0], TYPES["b32"] if mode == "ballot" else flag)
+    condition = operands.reader(instruction.operands[1], flag)
+    mask = operands.reader(instruction.operands[2], TYPES["b32"])
+
+    def vote(wave: Wave, lanes: Lanes) -> None:
+        active = _meet(wave, lanes, _rows(wave, mask(wave)), instruction)
+        true = _rows(wave, condition(wave))
+        yes, no = (active & true).any(axis=1), (active & ~true).any(axis=1)
+        result = {"any": yes, "all": ~no, "uni": ~(yes & no)}.get(mode)
+        row = _ballot(active & true) if result is None else result[:, None]
+        write(wave, lanes, np.broadcast_to(row, active.shape).reshape(wave.shape))
+
+    return vote
+
+
+def _active_mask(operands: Operands, position: int, instruction: Instruction) -> Step:
+    write = operands.writer(instruction.operands[0], TYPES["b32"])
+
+    def active_mask(wave: Wave, lanes: Lanes) -> None:
+        here = _ballot(_rows(wave, lanes.mask))
+        write(wave, lanes, np.broadcast_to(here, (len(here), WARP)).reshape(wave.shape))
+
+    return active_mask
+
+
+def _elect(operands: Operands, position: int, instruction: Instruction) -> Step:
+    """The lowest active lane is the leader."""
+    targets = elements(instruction.operands[0])
+    write_leader, write_flag = (
+        operands.writer(t, kind) for t, kind in zip(targets, (TYPES["b32"], TYPES["pred"]), strict=True)
+    )
+    mask = operands.reader(instruction.operands[1], TYPES["b32"])
+
+    def elect(wave: Wave, lanes: Lanes) -> None:
+        active = _meet(wave, lanes, _rows(wave, mask(wave)), instruction)
+        leader = active.argmax(axis=1)[:, None]
+        everyone = np.broadcast_to(leader, active.shape).astype(np.uint32)
+        write_leader(wave, lanes, everyone.reshape(wave.shape))
+        write_flag(wave, lanes, (leader == _LANE).reshape(wave.shape))
+
+    return elect
+
+
+_REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def _reduce(operands: Operands, position: int, instruction: Instruction) -> Step:
+    match instruction.modifiers:
+        case ("sync", name, _) if name in _REDUCTIONS:
+            combine = _REDUCTIONS[name]
+        case _:
+            raise Unsupported
+    kind = operands.type_of(instruction)
+    write = operands.writer(instruction.operands[0], kind)
+    read = operands.reader(instruction.operands[1], kind)
+    mask = operands.reader(instruction.operands[2], TYPES["b32"])
+
+    def redux(wave: Wave, lanes: Lanes) -> None:
+        active = _meet(wave, lanes, _rows(wave, mask(wave)), instruction)
+        values = _rows(wave, read(wave))
+        total = np.zeros((len(values), 1), dtype=kind.dtype)
+        for row in np.flatnonzero(active.any(axis=1)):
+            total[row] = reduce(combine, values[row, active[row]])
+        write(wave, lanes, np.broadcast_to(total, active.shape).reshape(wave.shape))
+
+    return redux
+
+
+def _warp_barrier(operands: Operands, position: int, instruction: Instruction) -> Step:
+    mask = operands.reader(instruction.operands[0], TYPES["b32"])
+
+    def barrier(wave: Wave, lanes: Lanes) -> None:
+        _meet(wave, lanes, _rows(wave, mask(wave)), instruction)
+
+    return barrier
+
+
+STEPS: dict[str, Callable[[Operands, int, Instruction], Step]] = {
+    "bar": _warp_barrier,
+    "shfl": _shuffle,
+    "vote": _vote,
+    "activemask": _active_mask,
+    "elect": _elect,
+    "redux": _reduce,
+}

@@ -1,0 +1,169 @@
+"""The state of the blocks that are executed together: registers, program counters, barriers, memory.
+
+Everything is an array of blocks x lanes, where lanes are a block's threads rounded up to whole warps. A value that is
+the same along one axis is kept with extent 1 there and broadcast, so what depends on the thread alone is computed
+once for all blocks.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.ledger import Ledger
+from cornerturn.emulator.memory import Arena, Memory
+from cornerturn.emulator.ptx import Entry, Instruction
+from cornerturn.emulator.report import Extent
+from cornerturn.emulator.types import TYPES, Array
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The lanes that execute an instruction.
+
+    Attributes:
+        mask: blocks x lanes, bool.
+        whole: no other lane is alive, so registers may be overwritten as a whole.
+    """
+
+    mask: Array
+    whole: bool
+
+    @cached_property
+    def index(self) -> Array:
+        """Flat indices of the active lanes, ascending."""
+        return np.flatnonzero(self.mask)
+
+    @property
+    def count(self) -> int:
+        """Number of active lanes."""
+        return int(np.count_nonzero(self.mask))
+
+    @property
+    def warps(self) -> int:
+        """Number of warps with an active lane."""
+        return int(np.count_nonzero(self.mask.reshape(-1, WARP).any(axis=1)))
+
+    def where(self, condition: Array) -> "Lanes":
+        """Those of the lanes for which ``condition`` (broadcast) holds."""
+        return Lanes(self.mask & condition, whole=False)
+
+    def pick(self, value: Array) -> Array:
+        """The active lanes' values, one-dimensional."""
+        dense = np.broadcast_to(value, self.mask.shape).reshape(-1)
+        return dense if len(self.index) == dense.size else dense[self.index]
+
+    def spread(self, values: Array) -> Array:
+        """The reverse of ``pick``: blocks x lanes, 0 where inactive."""
+        if len(self.index) == self.mask.size:
+            return values.reshape(self.mask.shape)
+        dense = np.zeros(self.mask.size, dtype=values.dtype)
+        dense[self.index] = values
+        return dense.reshape(self.mask.shape)
+
+
+class Wave:
+    """A run of consecutive blocks of one launch.
+
+    Args:
+        first, count: linear numbers of the blocks (x fastest).
+        end: program counter of a lane that has exited: the number of basic blocks.
+    """
+
+    def __init__(
+        self,
+        entry: Entry,
+        grid: Extent,
+        block: Extent,
+        first: int,
+        count: int,
+        memory: Memory,
+        ledger: Ledger,
+        shared_bytes: int,
+        local_bytes: int,
+        end: int,
+    ) -> None:
+        self.entry = entry
+        self.grid, self.block = grid, block
+        self.blocks = np.arange(first, first + count, dtype=np.int64)[:, None]
+        self.threads = block[0] * block[1] * block[2]
+        self.lanes_per_block = -(-self.threads // WARP) * WARP
+        self.lane = np.arange(self.lanes_per_block, dtype=np.int64)[None, :]
+        self.shape = (count, self.lanes_per_block)
+        self.alive = np.broadcast_to(self.lane < self.threads, self.shape).copy()
+        self.pc = np.where(self.alive, 0, end).astype(np.int32)
+        self.end = end
+        self.parked: Array | None = None
+        self.commits = np.zeros(self.shape, dtype=np.int32)
+        self.copies: list[Any] = []
+        self.registers: dict[str, Array] = {}
+        self.memory = memory
+        self.ledger = ledger
+        self.shared = Arena("shared", count, shared_bytes, self.lanes_per_block)
+        self.local = Arena("local", count * self.lanes_per_block, local_bytes, 1)
+        self.special = self._special_registers()
+
+    def read(self, name: str) -> Array:
+        """Bits of a register; one that was never written holds 0."""
+        value = self.registers.get(name)
+        if value is None:
+            value = TYPES[self.entry.register_type(name)].bits.type(0)
+        return value
+
+    def write(self, name: str, value: Array, lanes: Lanes) -> None:
+        """Set a register of the active lanes."""
+        if not lanes.whole:
+            value = np.where(lanes.mask, value, self.read(name))
+        self.registers[name] = value
+
+    def coordinates(self, lane: int) -> tuple[Extent, Extent]:
+        """Block and thread coordinates of a flat lane index."""
+        block, thread = int(self.blocks[lane // self.lanes_per_block, 0]), lane % self.lanes_per_block
+        return _unravel(block, self.grid), _unravel(thread, self.block)
+
+    def fault(self, position: int, instruction: Instruction, kind: str, message: str, lanes: Array) -> None:
+        """Record that the flat ``lanes`` committed a fault; the first of them is named."""
+        block, thread = self.coordinates(int(lanes[0]))
+        self.ledger.hazard(position, instruction, kind, message, block, thread, len(lanes))
+
+    def _special_registers(self) -> dict[str, Array]:
+        scalar = np.uint32
+        lane = (self.lane % WARP).astype(np.uint32)
+        bit = np.uint32(1) << lane
+        special: dict[str, Array] = {
+            "%laneid": lane,
+            "%warpid": (self.lane // WARP).astype(np.uint32),
+            "%nwarpid": scalar(self.lanes_per_block // WARP),
+            "%smid": scalar(0),
+            "%nsmid": scalar(1),
+            "%gridid": np.uint64(0),
+            "%lanemask_eq": bit,
+            "%lanemask_lt": bit - np.uint32(1),
+            "%lanemask_le": (bit << np.uint32(1)) - np.uint32(1),
+            "%lanemask_gt": ~((bit << np.uint32(1)) - np.uint32(1)),
+            "%lanemask_ge": ~(bit - np.uint32(1)),
+            "%cluster_ctarank": scalar(0),
+            "%cluster_nctarank": scalar(1),
+        }
+        for axis, (tid, ctaid) in enumerate(
+            zip(_axes(self.lane, self.block), _axes(self.blocks, self.grid), strict=True)
+        ):
+            special[f"%tid.{'xyz'[axis]}"] = tid.astype(np.uint32)
+            special[f"%ctaid.{'xyz'[axis]}"] = ctaid.astype(np.uint32)
+            special[f"%clusterid.{'xyz'[axis]}"] = ctaid.astype(np.uint32)
+            special[f"%ntid.{'xyz'[axis]}"] = scalar(self.block[axis])
+            special[f"%nctaid.{'xyz'[axis]}"] = scalar(self.grid[axis])
+            special[f"%nclusterid.{'xyz'[axis]}"] = scalar(self.grid[axis])
+            special[f"%cluster_ctaid.{'xyz'[axis]}"] = scalar(0)
+            special[f"%cluster_nctaid.{'xyz'[axis]}"] = scalar(1)
+        return special
+
+
+def _axes(linear: Array, extent: Extent) -> tuple[Array, Array, Array]:
+    return linear % extent[0], linear // extent[0] % extent[1], linear // (extent[0] * extent[1])
+
+
+def _unravel(linear: int, extent: Extent) -> Extent:
+    return linear % extent[0], linear // extent[0] % extent[1], linear // (extent[0] * extent[1])
