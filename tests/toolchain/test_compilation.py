@@ -11,7 +11,7 @@ from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import CudaSource
 from cornerturn.toolchain import build, compilation, compile_source
 
-SOURCE = CudaSource("tiny.cu", "__global__ void tiny(int* x) { *x = 1; }", ("tiny",))
+SOURCE = CudaSource("tiny.cu", "template <int N> __global__ void tiny(int* x) { *x = N; }", ("tiny<1>",))
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_damaged_entry_is_compiled_again_and_replaced(compilations: list[CudaS
     [
         replace(SOURCE, text=SOURCE.text + "\n"),
         replace(SOURCE, file="other.cu"),
-        replace(SOURCE, text=SOURCE.text + "__global__ void more() {}", entries=("tiny", "more")),
+        replace(SOURCE, entries=("tiny<1>", "tiny<2>")),
     ],
 )
 def test_whatever_decides_the_code_is_part_of_the_key(other: CudaSource, compilations: list[CudaSource]):

@@ -61,8 +61,10 @@ COPY_ASYNC = """asm volatile("cp.async.{how}.shared.global [%0], [%1], {width};"
     [
         ("char", MOVE, [(*LOAD, 1), (*STORE, 1)]),
         ("unsigned char", MOVE, [(*LOAD, 1), (*STORE, 1)]),
+        ("signed char", "y[i] = x[i] / 3;", [(*LOAD, 1), (*STORE, 1)]),
         ("short", MOVE, [(*LOAD, 2), (*STORE, 2)]),
         ("unsigned short", MOVE, [(*LOAD, 2), (*STORE, 2)]),
+        ("short", "y[i] = x[i] / 3;", [(*LOAD, 2), (*STORE, 2)]),
         ("float", MOVE, [(*LOAD, 4), (*STORE, 4)]),
         ("double", MOVE, [(*LOAD, 8), (*STORE, 8)]),
         ("float2", MOVE, [(*LOAD, 8), (*STORE, 8)]),
