@@ -22,11 +22,11 @@ _SPACES: dict[str, Space] = {
     "const": "const",
     "param": "param",
 }
-_HINTS = frozenset(
-    "nc ca cg cs lu cv wb wt volatile relaxed acquire release weak cta gpu sys mmio "
-    "L1::evict_normal L1::evict_last L1::evict_first L1::no_allocate L1::evict_unchanged "
-    "L2::64B L2::128B L2::256B".split()
-)
+_CACHE_HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt"}
+_EVICTION_HINTS = {f"L1::{word}" for word in ("evict_normal", "evict_last", "evict_first", "evict_unchanged")}
+_PREFETCH_HINTS = {"L1::no_allocate", "L2::64B", "L2::128B", "L2::256B"}
+_ORDERING = {"volatile", "relaxed", "acquire", "release", "weak", "cta", "gpu", "sys", "mmio"}
+_NO_EFFECT = _CACHE_HINTS | _EVICTION_HINTS | _PREFETCH_HINTS | _ORDERING
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,7 @@ def space_of(instruction: Instruction) -> Space | None:
     return next((_SPACES[name] for name in instruction.modifiers if name in _SPACES), None)
 
 
-def visit(
-    wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array
-) -> Iterator[tuple[Store, Array, Array]]:
+def visit(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) -> Iterator[tuple[Store, Array, Array]]:
     """Count an access and find where it goes: the store, the offsets, and which of the lanes they belong to.
 
     Lanes whose address is misaligned or out of bounds are recorded as hazards and left out.
@@ -87,9 +85,7 @@ def _window_base(space: Space, what: MemoryInstruction) -> "np.uint64":
     return np.uint64(WINDOWS[space].base if what.space is None else 0)
 
 
-def _route(
-    wave: Wave, space: Space | None, addresses: Array
-) -> Iterator[tuple[Space, Memory | Arena, Array, Array]]:
+def _route(wave: Wave, space: Space | None, addresses: Array) -> Iterator[tuple[Space, Memory | Arena, Array, Array]]:
     """Split by state space: the space, its memory, addresses in it, and which lanes have them."""
     everyone = np.arange(len(addresses))
     homes: dict[Space, Memory | Arena] = {"shared": wave.shared, "local": wave.local}
@@ -138,7 +134,7 @@ def read(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) ->
     parts: list[Array] = []
     for store, offsets, chosen in visit(wave, lanes, what, addresses):
         found = store.load(offsets, what.element, what.count)
-        missing = store.unwritten(offsets, what.element, what.count)
+        missing = store.unwritten_at(offsets, what.element, what.count)
         if missing is not None:
             where = lanes.index[chosen[missing]]
             message = f"{what.width}-byte read of bytes that no thread wrote"
@@ -155,7 +151,7 @@ def memory_instruction(
     operands: Operands, position: int, instruction: Instruction, kind: Kind, count: int
 ) -> MemoryInstruction:
     """Read off what the instruction says, refusing modifiers with a meaning of their own."""
-    known = {*_SPACES, *_HINTS, *TYPES, "v2", "v4", "v8"}
+    known = {*_SPACES, *_NO_EFFECT, *TYPES, "v2", "v4", "v8"}
     for name in instruction.modifiers:
         if name not in known:
             raise Unsupported(f"modifier .{name}")

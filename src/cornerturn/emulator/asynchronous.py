@@ -67,9 +67,7 @@ def _copy(operands: Operands, position: int, instruction: Instruction) -> Step:
             if (lanes.mask & (wanted != 0) & (wanted != size.bits)).any():
                 raise Unsupported(f"a source size other than 0 and {size.bits}")
             reading = lanes.where(wanted != 0)
-        parts = [
-            lanes.pick(reading.spread(part)) for part in read(wave, reading, what, reading.pick(origin(wave)))
-        ]
+        parts = [lanes.pick(reading.spread(part)) for part in read(wave, reading, what, reading.pick(origin(wave)))]
         groups = lanes.pick(wave.commits)
         for store, offsets, chosen in visit(wave, lanes, into, lanes.pick(to(wave))):
             held = [part[chosen] for part in parts]

@@ -30,9 +30,7 @@ def _atomic(operands: Operands, position: int, instruction: Instruction) -> Step
     name = next((name for name in instruction.modifiers if name in UPDATES), None)
     if name is None or kind.dtype.kind == "f":
         raise Unsupported("only atomics on integers are emulated")
-    target, address, *values = (
-        instruction.operands if instruction.opcode == "atom" else (None, *instruction.operands)
-    )
+    target, address, *values = instruction.operands if instruction.opcode == "atom" else (None, *instruction.operands)
     plain = Instruction(
         instruction.opcode,
         tuple(m for m in instruction.modifiers if m not in UPDATES and m != "acq_rel"),

@@ -70,9 +70,7 @@ class Barriers:
         first, other = self._barrier(int(low[lane // WARP])), self._barrier(int(at.reshape(-1)[lane]))
         message = f"threads of one warp wait at different barriers, {first.location} and {other.location}"
         block = self.blocks[int(at.reshape(-1)[lane])]
-        self.wave.fault(
-            block.start + len(block.body), other, "divergent barrier", message, np.flatnonzero(apart)
-        )
+        self.wave.fault(block.start + len(block.body), other, "divergent barrier", message, np.flatnonzero(apart))
 
     def _barrier(self, rank: int) -> Instruction:
         end = self.blocks[rank].end

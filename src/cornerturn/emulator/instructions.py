@@ -78,9 +78,7 @@ def _resolve_packed(opcode: str, flags: list[str], types: list[str]) -> Operatio
         def half_of(value: Array) -> Array:
             return value.astype(half.dtype)
 
-        return (
-            Operation(pack, whole, (TYPES["f32"], TYPES["f32"])) if types[-1] == "f32" and not flags else None
-        )
+        return Operation(pack, whole, (TYPES["f32"], TYPES["f32"])) if types[-1] == "f32" and not flags else None
     scalar = resolve(opcode, (*flags, half.name))
     if scalar is None:
         return None
@@ -111,7 +109,7 @@ def join(parts: list[Array], bits: int) -> Array:
 
 def width(value: Array) -> int:
     """Bits of a value's type."""
-    return 8 * value.dtype.itemsize
+    return 8 * int(value.dtype.itemsize)
 
 
 # --- integer and floating-point arithmetic ------------------------------------------------------------------------
@@ -452,9 +450,7 @@ _COMPARISONS: dict[str, Function] = {
     "nan": lambda a, b: np.isnan(a) | np.isnan(b),
 }
 for _name in _ORDERED:  # equ, neu, ltu, ...: also true when an operand is NaN
-    _COMPARISONS[f"{_name}u"] = lambda a, b, ordered=_ORDERED[_name]: (
-        ordered(a, b) | np.isnan(a) | np.isnan(b)
-    )
+    _COMPARISONS[f"{_name}u"] = lambda a, b, ordered=_ORDERED[_name]: ordered(a, b) | np.isnan(a) | np.isnan(b)
 
 for _name, _compare in _COMPARISONS.items():
     meaning(f"setp.{_name}", "pred = t, t")(_compare)

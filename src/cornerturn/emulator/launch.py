@@ -105,14 +105,10 @@ def _check_launch(kernel: Entry, grid: Extent, block: Extent) -> None:
                 )
     threads = block[0] * block[1] * block[2]
     if threads > MAX_BLOCK_THREADS:
-        raise EmulatorError(
-            f"block {block} of kernel {kernel.name} has {threads} threads: at most {MAX_BLOCK_THREADS}"
-        )
+        raise EmulatorError(f"block {block} of kernel {kernel.name} has {threads} threads: at most {MAX_BLOCK_THREADS}")
     required = kernel.required_block
     if required and block != (*required, 1, 1)[:3]:
-        raise EmulatorError(
-            f"kernel {kernel.name} was compiled for blocks of {required} threads: got {block}"
-        )
+        raise EmulatorError(f"kernel {kernel.name} was compiled for blocks of {required} threads: got {block}")
 
 
 def _place_variables(kernel: Entry, memory: Memory) -> tuple[dict[str, int], int, int]:

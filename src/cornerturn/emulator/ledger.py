@@ -37,9 +37,7 @@ class Ledger:
         old = self.accesses.get(key) or Access(
             position, instruction.location, instruction.text, space, kind, width, requests=0, lanes=0
         )
-        new = replace(
-            old, requests=old.requests + len(active), lanes=old.lanes + int(np.count_nonzero(active))
-        )
+        new = replace(old, requests=old.requests + len(active), lanes=old.lanes + int(np.count_nonzero(active)))
         if space == "global":
             line, sector = counters.LINE_BYTES, counters.SECTOR_BYTES
             new = replace(

@@ -36,7 +36,7 @@ class Store:
         """``count`` consecutive elements of ``element`` bytes at each offset."""
         return _gather(self.data, offsets, element, count, self.skew)
 
-    def unwritten(self, offsets: Array, element: int, count: int) -> Array | None:
+    def unwritten_at(self, offsets: Array, element: int, count: int) -> Array | None:
         """Which offsets hold a byte that nobody wrote; None when there is none."""
         if self.written is None:
             return None
@@ -49,9 +49,7 @@ class Store:
         """Write one element of each part at each offset; of lanes that meet, the last one wins."""
         _scatter(self.data, offsets, parts, self.skew)
         if self.written is not None:
-            ones = [
-                np.full_like(part, int.from_bytes(b"\1" * part.dtype.itemsize, "little")) for part in parts
-            ]
+            ones = [np.full_like(part, int.from_bytes(b"\1" * part.dtype.itemsize, "little")) for part in parts]
             _scatter(self.written, offsets, ones, self.skew)
 
 
@@ -152,9 +150,7 @@ class Memory:
             return
         for number in [numbers[0]] if numbers.min() == numbers.max() else np.unique(numbers):
             members = None if numbers.min() == numbers.max() else np.flatnonzero(numbers == number)
-            yield from self._place(
-                number, addresses if members is None else addresses[members], members, width
-            )
+            yield from self._place(number, addresses if members is None else addresses[members], members, width)
 
     def _place(self, number: int, addresses: Array, members: Array | None, width: int) -> Iterator[Placement]:
         if not 0 <= number < len(self.allocations):
@@ -175,9 +171,7 @@ class Memory:
     def describe(self, address: int) -> str:
         """Where an address lies, for a person."""
         number = (address >> ALLOCATION_SHIFT) - 1
-        nearest = min(
-            self.allocations, key=lambda a: abs(address - a.address - len(a.data) // 2), default=None
-        )
+        nearest = min(self.allocations, key=lambda a: abs(address - a.address - len(a.data) // 2), default=None)
         if nearest is None or abs(address - nearest.address) >= 1 << (ALLOCATION_SHIFT - 1):
             return f"address {address:#x}, which belongs to no array"
         if not 0 <= number < len(self.allocations) or self.allocations[number] is not nearest:

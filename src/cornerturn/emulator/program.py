@@ -67,9 +67,7 @@ def _target(entry: Entry, last: Instruction, number: dict[int, int]) -> int:
         return len(number) - 1
     label = last.operands[0]
     if not isinstance(label, Symbol) or label.name not in entry.labels:
-        raise EmulatorError(
-            f"{last.location}: '{last.text}' branches to a label that the kernel does not have"
-        )
+        raise EmulatorError(f"{last.location}: '{last.text}' branches to a label that the kernel does not have")
     return number[entry.labels[label.name]]
 
 

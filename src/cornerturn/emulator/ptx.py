@@ -180,9 +180,7 @@ def _closing_brace(text: str, opening: int) -> int:
     raise EmulatorError("the PTX ends inside a function body: the text is cut off")
 
 
-def _module_variables(
-    text: str, functions: list[tuple[str, str, str, str, tuple[int, int]]]
-) -> list[Variable]:
+def _module_variables(text: str, functions: list[tuple[str, str, str, str, tuple[int, int]]]) -> list[Variable]:
     outside, position = [], 0
     for *_, (start, end) in functions:
         outside.append(text[position:start])
@@ -236,9 +234,7 @@ class _Body:
         self.labels: dict[str, int] = {}
 
     def parse(self, signature: str, body: str, module_variables: list[Variable]) -> Entry:
-        statements = [
-            (match.lastgroup, match[match.lastgroup or 0].strip()) for match in _STATEMENT.finditer(body)
-        ]
+        statements = [(match.lastgroup, match[match.lastgroup or 0].strip()) for match in _STATEMENT.finditer(body)]
         for number, (kind, text) in self._scoped(statements):
             if kind == "label":  # labels first: a branch may come before its label
                 self._declare(text, number)
@@ -255,9 +251,7 @@ class _Body:
             required_block=tuple(int(n) for n in required[1].split(",")) if required else None,
         )
 
-    def _scoped(
-        self, statements: list[tuple[str | None, str]]
-    ) -> Iterator[tuple[int, tuple[str | None, str]]]:
+    def _scoped(self, statements: list[tuple[str | None, str]]) -> Iterator[tuple[int, tuple[str | None, str]]]:
         """Every statement with the number of its scope; keeps ``scopes``, the numbers of the open ones."""
         self.scopes, count = [0], 1
         for kind, text in statements:

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-
-_UNSIGNED = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
-
+Array = Any
+"""A NumPy array, or a NumPy scalar that stands for an array with the same value everywhere."""
 
 @dataclass(frozen=True)
 class Type:
@@ -32,7 +29,7 @@ class Type:
     @property
     def bits(self) -> "np.dtype[Any]":
         """The unsigned type of the same width."""
-        return self.dtype if self.name == "pred" else _UNSIGNED[self.bytes]
+        return self.dtype if self.name == "pred" else np.dtype(f"u{self.bytes}")
 
     def decode(self, bits: Array) -> Array:
         """Register bits -> values; a register wider than the type gives its low bits."""

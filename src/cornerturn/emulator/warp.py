@@ -33,7 +33,7 @@ def _meet(wave: Wave, lanes: Lanes, members: Array, instruction: Instruction) ->
     absent = (active & ((members & living & ~here) != 0)).any(axis=1)
     if absent.any():
         warp = int(absent.argmax())
-        missing = int((members[warp, active[warp].argmax()] & living[warp, 0] & ~here[warp, 0]))
+        missing = int(members[warp, active[warp].argmax()] & living[warp, 0] & ~here[warp, 0])
         block, thread = wave.coordinates(warp * WARP)
         raise EmulatorError(
             f"{instruction.location}: '{instruction.text}' waits for lanes {missing:#010x} of the warp of thread "
