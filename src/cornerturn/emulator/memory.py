@@ -103,7 +103,7 @@ class Allocation(Store):
         self.address = base
         self.itemsize = array.dtype.itemsize
 
-    def unwritten_elements(self) -> NDArray[np.int64]:
+    def unwritten(self) -> NDArray[np.int64]:
         """Flat indices of the array's elements of which a byte was never written."""
         if self.written is None:
             return np.empty(0, dtype=np.int64)
