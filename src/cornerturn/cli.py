@@ -39,9 +39,7 @@ Shape = tuple[int, int]
 class _CommandLine(click.Group):
     """A click group that turns every error into one line on stderr and an exit status."""
 
-    def main(
-        self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any
-    ) -> NoReturn:
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> NoReturn:
         try:
             given = sys.argv[1:] if args is None else list(args)
             with self.make_context(prog_name or "cornerturn", given) as context:
@@ -125,25 +123,13 @@ def list_kernels() -> None:
     callback=_parse_sizes,
     help="Size of x, default 1024x1024; may be given several times.",
 )
-@click.option(
-    "--input", "source", type=click.Path(path_type=Path), metavar="FILE.npy", help="Run on your own matrix."
-)
-@click.option(
-    "--device", "where", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True
-)
-@click.option(
-    "--repeat", type=click.IntRange(min=1), default=1000, show_default=True, help="Launches timed on a GPU."
-)
-@click.option(
-    "--warmup", type=click.IntRange(min=1), default=10, show_default=True, help="Launches before them."
-)
+@click.option("--input", "source", type=click.Path(path_type=Path), metavar="FILE.npy", help="Run on your own matrix.")
+@click.option("--device", "where", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
+@click.option("--repeat", type=click.IntRange(min=1), default=1000, show_default=True, help="Launches timed on a GPU.")
+@click.option("--warmup", type=click.IntRange(min=1), default=10, show_default=True, help="Launches before them.")
 @click.option("--cold", is_flag=True, help="Flush a GPU's L2 cache before each launch.")
-@click.option(
-    "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON."
-)
-@click.option(
-    "--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the results."
-)
+@click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
+@click.option("--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the results.")
 def bench(
     names: tuple[str, ...],
     families: tuple[str, ...],

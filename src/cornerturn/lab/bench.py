@@ -156,9 +156,7 @@ def bench_on_emulator(entries: Iterable[Kernel | View], x: Matrix, arch: str, st
     for index, entry in enumerate(entries):
 
         def run(kernel: Kernel, before: int = index) -> Run:
-            return run_emulated(
-                kernel, x, arch, lambda done, blocks: step(kernel.name, before + done / blocks)
-            )
+            return run_emulated(kernel, x, arch, lambda done, blocks: step(kernel.name, before + done / blocks))
 
         step(entry.name, index)
         yield _result(entry, x, "emulator", run)

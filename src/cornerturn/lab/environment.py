@@ -21,11 +21,7 @@ def device_record(device: Device | None) -> dict[str, object]:
 
 def device_title(device: Device | None) -> str:
     """The device in a few words, for a table's title."""
-    return (
-        f"emulator, PTX for {DEFAULT_ARCH}"
-        if device is None
-        else f"{device.facts.name} ({device.facts.arch})"
-    )
+    return f"emulator, PTX for {DEFAULT_ARCH}" if device is None else f"{device.facts.name} ({device.facts.arch})"
 
 
 def facts() -> list[tuple[str, str]]:

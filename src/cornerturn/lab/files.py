@@ -40,9 +40,7 @@ def npy_shape(path: Path) -> tuple[int, int]:
             file.seek(0)
             version = npy.read_magic(file)
             if version not in _HEADER_READERS:
-                raise _refuse(
-                    path, f".npy format {version[0]}.{version[1]} is not supported: save with 1.0 or 2.0"
-                )
+                raise _refuse(path, f".npy format {version[0]}.{version[1]} is not supported: save with 1.0 or 2.0")
             shape, _, dtype = _HEADER_READERS[version](file)
             present = path.stat().st_size - file.tell()
     except UsageError:

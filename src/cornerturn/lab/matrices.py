@@ -21,29 +21,41 @@ ELEMENT_BYTES = 4
 _HOST_BYTES_PER_ELEMENT = 4 + 4 + 1 + 4
 _DEVICE_BYTES_PER_ELEMENT = 4 + 4
 
+_CHUNK = 1 << 16  # elements; the temporaries of a chunk stay in the cache
+
+
+def scramble(index: NDArray[np.uint64]) -> Matrix:
+    """A ``uint32`` for each index below 2**64; any two indices below 2**32 give different ones.
+
+    The 32-bit finalizer of MurmurHash3, which is a bijection: all kinds of bit patterns occur, ``float32`` NaNs
+    among them. The upper half of an index is folded in first, so that one which overflows to 32 bits is seen.
+
+    Example:
+        >>> scramble(np.array([1, 1 + 2**32], dtype=np.uint64))
+        array([1364076727, 2789948889], dtype=uint32)
+    """
+    word = (index + (index >> np.uint64(32)) * np.uint64(0x9E3779B1)).astype(np.uint32)
+    word ^= word >> np.uint32(16)
+    word *= np.uint32(0x85EBCA6B)
+    word ^= word >> np.uint32(13)
+    word *= np.uint32(0xC2B2AE35)
+    word ^= word >> np.uint32(16)
+    return word
+
 
 def distinct(rows: int, cols: int) -> Matrix:
-    """A rows x cols matrix of ``uint32`` in which every element differs from every other.
-
-    The value is a bijective scramble of the element's index, the 32-bit finalizer of MurmurHash3: all kinds
-    of bit patterns occur, ``float32`` NaNs among them. Past 2**32 elements 4 bytes cannot stay distinct; then
-    at least elements 2**32 apart differ, so that an index that overflows is still seen.
+    """A rows x cols matrix of ``uint32`` in which every element differs from every other, up to 2**32 of them.
 
     Example:
         >>> x = distinct(3, 5)
         >>> x.shape, x.dtype.name, np.unique(x).size
         ((3, 5), 'uint32', 15)
     """
-    starts = np.arange(rows, dtype=np.uint64) * np.uint64(cols)
-    starts += (starts >> np.uint64(32)) * np.uint64(0x9E3779B1)
-    x = starts.astype(np.uint32)[:, np.newaxis] + np.arange(cols, dtype=np.uint64).astype(np.uint32)
-    for row in x:  # row by row: whole-matrix temporaries would double the memory
-        row ^= row >> np.uint32(16)
-        row *= np.uint32(0x85EBCA6B)
-        row ^= row >> np.uint32(13)
-        row *= np.uint32(0xC2B2AE35)
-        row ^= row >> np.uint32(16)
-    return x
+    x = np.empty(rows * cols, dtype=np.uint32)
+    for start in range(0, x.size, _CHUNK):
+        stop = min(start + _CHUNK, x.size)
+        x[start:stop] = scramble(np.arange(start, stop, dtype=np.uint64))
+    return x.reshape(rows, cols)
 
 
 def poison(expected: Matrix) -> Matrix:

@@ -69,9 +69,7 @@ def expected_output(kernel: Kernel, x: Matrix) -> Matrix:
     return x if kernel is COPY else x.T
 
 
-def run_emulated(
-    kernel: Kernel, x: Matrix, arch: str = DEFAULT_ARCH, progress: Progress | None = None
-) -> Run:
+def run_emulated(kernel: Kernel, x: Matrix, arch: str = DEFAULT_ARCH, progress: Progress | None = None) -> Run:
     """Compile ``kernel`` to PTX, execute it on the CPU, count every access and check every bit.
 
     Args:
@@ -106,7 +104,7 @@ def run_emulated(
         shared_bytes=launch.shared_bytes,
         progress=progress,
     )
-    return Run(y, compare(y, expected, unwritten=bound["y"].unwritten_elements().size), emulation=emulation)
+    return Run(y, compare(y, expected, unwritten=bound["y"].unwritten().size), emulation=emulation)
 
 
 def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | None = None) -> Run:
@@ -134,9 +132,7 @@ def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | Non
         if plan is not None:
             timing = time_launches(
                 device,
-                lambda stream: function.launch(
-                    launch.grid, launch.block, arguments, launch.shared_bytes, stream
-                ),
+                lambda stream: function.launch(launch.grid, launch.block, arguments, launch.shared_bytes, stream),
                 plan.repeat,
                 plan.warmup,
                 plan.cold,

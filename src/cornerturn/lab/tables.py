@@ -47,9 +47,7 @@ def _counts(result: Result) -> list[Text]:
     if result.counters is None or result.instructions is None:
         return [Text()] * 5
     cells = [_per_request(traffic) for traffic in result.counters.by_place()]
-    issued = (
-        32 * result.instructions / (result.rows * result.cols)
-    )  # an issued warp instruction takes 32 lanes' time
+    issued = 32 * result.instructions / (result.rows * result.cols)  # an issued warp instruction takes 32 lanes' time
     return [*cells, Text(_number(issued))]
 
 
