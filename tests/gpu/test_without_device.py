@@ -1,11 +1,13 @@
-"""What a user without a GPU is told; these tests run everywhere."""
+"""What a user without a GPU is told, and what can be shown of the GPU layer without one."""
 
 import sys
 
+import numpy as np
 import pytest
 
+from cornerturn.emulator import Memory, emulate
 from cornerturn.errors import DeviceError
-from cornerturn.gpu import open_device, unavailable_reason
+from cornerturn.gpu import open_device, timing, unavailable_reason
 
 
 def test_without_cuda_core_the_pip_line_is_given(monkeypatch: pytest.MonkeyPatch):
@@ -29,3 +31,17 @@ def test_the_reason_is_what_opening_would_raise():
 def test_a_device_that_is_not_there_is_an_error(ordinal: int):
     with pytest.raises(DeviceError):
         open_device(ordinal)
+
+
+def test_the_flush_of_l2_reads_every_sector_once():
+    threads, blocks = timing._L2Flush.THREADS, 5
+    scratch = np.zeros(threads * blocks * 16, np.uint8)
+    memory = Memory()
+    reference = memory.bind(scratch, name="scratch")
+    emulation = emulate(
+        timing._READER_PTX, "read", memory, grid=(blocks, 1, 1), block=(threads, 1, 1), arguments=[reference]
+    )
+    assert emulation.hazards == ()
+    (load,) = emulation.accesses
+    assert (load.space, load.kind, load.width) == ("global", "load", 16)
+    assert load.sectors == load.sectors_ideal == scratch.nbytes // 32

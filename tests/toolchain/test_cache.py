@@ -109,9 +109,7 @@ def test_info_counts_the_modules_and_nothing_else(tmp_path: Path):
         ({}, "/home/me/.cache/cornerturn"),
     ],
 )
-def test_the_folder_follows_the_environment(
-    environment: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_folder_follows_the_environment(environment: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch):
     for name in ("CORNERTURN_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in ({"HOME": "/home/me"} | environment).items():
@@ -138,8 +136,7 @@ for turn in range(100):
 def test_concurrent_processes_never_see_half_an_entry(tmp_path: Path):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     processes = [
-        subprocess.Popen([sys.executable, "-c", HAMMER, str(tmp_path), name], env=environment)
-        for name in "abcd"
+        subprocess.Popen([sys.executable, "-c", HAMMER, str(tmp_path), name], env=environment) for name in "abcd"
     ]
     assert [process.wait(60) for process in processes] == [0] * 4
     assert len(list(tmp_path.iterdir())) == 3, "one file a key, and no temporary file"

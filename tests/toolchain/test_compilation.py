@@ -99,8 +99,7 @@ def test_processes_that_compile_the_same_source_at_once_agree(empty_cache: Path)
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     processes = [
-        subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE)
-        for _ in range(3)
+        subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE) for _ in range(3)
     ]
     outputs = {process.communicate(timeout=60)[0] for process in processes}
     assert len(outputs) == 1

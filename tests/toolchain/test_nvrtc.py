@@ -90,9 +90,7 @@ def test_only_the_missing_entry_is_named():
         compile_scale(entries=("scale", "add<3>", "sub<3>"))
 
 
-@pytest.mark.parametrize(
-    "arch", ["banana", "sm_12", "sm_9", "90", "compute_90", "sm_90b", "sm_75a", "sm_90f", ""]
-)
+@pytest.mark.parametrize("arch", ["banana", "sm_12", "sm_9", "90", "compute_90", "sm_90b", "sm_75a", "sm_90f", ""])
 def test_an_unknown_architecture_is_refused_with_those_that_are_known(arch: str):
     with pytest.raises(UsageError) as caught:
         compile_scale(arch=arch)

@@ -15,9 +15,7 @@ from cornerturn.toolchain.sass import (
     sass_memory_instructions,
 )
 
-pytestmark = pytest.mark.skipif(
-    find_nvdisasm() is None, reason="needs nvdisasm: pip install nvidia-cuda-nvdisasm"
-)
+pytestmark = pytest.mark.skipif(find_nvdisasm() is None, reason="needs nvdisasm: pip install nvidia-cuda-nvdisasm")
 
 KERNELS = [entry for entry in CATALOGUE if isinstance(entry, Kernel)]
 

@@ -109,5 +109,5 @@ def _decode(body: bytes) -> Module:
 
 
 def _is_writable(folder: Path) -> bool:
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    existing = next(path for path in (folder, *folder.absolute().parents) if os.access(path, os.F_OK))
     return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)

@@ -56,8 +56,7 @@ def compile_with_nvrtc(source: CudaSource, arch: str) -> Module:
             log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
             raise CompileError(_explain(log.replace(name, source.file), source, ptx))
         symbols = {
-            entry: _call(nvrtc.nvrtcGetLoweredName, program, entry.encode()).decode()
-            for entry in source.entries
+            entry: _call(nvrtc.nvrtcGetLoweredName, program, entry.encode()).decode() for entry in source.entries
         }
         cubin = _read_bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
     finally:
@@ -101,9 +100,7 @@ def _check_arch(arch: str) -> None:
     first_with_suffix = {"": 0, "a": 90, "f": 100}  # architecture- and family-specific code began with these
     known = supported_archs()
     if match is None or match[1] not in known or int(match[2]) < first_with_suffix[match[3]]:
-        raise UsageError(
-            f"unknown architecture {arch!r}: {compiler_version()} compiles for {', '.join(known)}"
-        )
+        raise UsageError(f"unknown architecture {arch!r}: {compiler_version()} compiles for {', '.join(known)}")
 
 
 def _compiled_name(file: str) -> str:

@@ -55,14 +55,10 @@ def sass_memory_instructions(image: Image) -> list[MemoryInstruction]:
         CompileError: nvdisasm cannot read the machine code.
     """
     code = _disassemble(image.cubin)
-    section = re.search(
-        rf"^\.text\.{re.escape(image.symbol)}:\n(.*?)(?=^//---|\Z)", code, re.DOTALL | re.MULTILINE
-    )
+    section = re.search(rf"^\.text\.{re.escape(image.symbol)}:\n(.*?)(?=^//---|\Z)", code, re.DOTALL | re.MULTILINE)
     if section is None:
         raise CompileError(f"the machine code has no kernel {image.symbol}")
-    return [
-        access for opcode in re.findall(_SASS_OPCODE, section[1]) for access in _of_sass(opcode.split("."))
-    ]
+    return [access for opcode in re.findall(_SASS_OPCODE, section[1]) for access in _of_sass(opcode.split("."))]
 
 
 def find_nvdisasm() -> str | None:
