@@ -105,8 +105,8 @@ __global__ void f32x4_row2col2d(const float* x, float* y, unsigned rows, unsigne
 }
 
 // f32_diagonal2d: f32_row2col2d with its blocks renumbered along diagonals, so that blocks which run together
-//   spread over rows and columns: the order of the addresses changes, the counts do not (16 and 4 sectors a
-//   request).
+//   spread over rows and columns: the order of the addresses changes, the counts do not, 16 and 4 sectors a
+//   request, and a GPU that hashes its addresses over the memory gains nothing.
 __global__ void f32_diagonal2d(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned r = 16 * blockIdx.x + threadIdx.x;
     const unsigned c = 16 * ((blockIdx.x + blockIdx.y) % gridDim.x) + threadIdx.y;
