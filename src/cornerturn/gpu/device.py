@@ -210,11 +210,7 @@ class Buffer:
         self._require(contiguous.nbytes)
         stream = self.device.stream
         with self.device.current():
-            check(
-                driver.cuMemcpyHtoDAsync(
-                    self.address, contiguous.ctypes.data, contiguous.nbytes, stream.handle
-                )
-            )
+            check(driver.cuMemcpyHtoDAsync(self.address, contiguous.ctypes.data, contiguous.nbytes, stream.handle))
             check(driver.cuStreamSynchronize(stream.handle))
 
     def download(self, shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
@@ -304,11 +300,7 @@ class Function:
         from cuda.bindings import driver
 
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        check(
-            driver.cuKernelSetAttribute(
-                attribute, shared_bytes, self._kernel.handle, self.device.facts.ordinal
-            )
-        )
+        check(driver.cuKernelSetAttribute(attribute, shared_bytes, self._kernel.handle, self.device.facts.ordinal))
 
 
 def check(result: tuple[Any, ...]) -> Any:
