@@ -57,9 +57,7 @@ def test_every_entry_has_its_lesson_in_one_sentence(entry: Kernel | View) -> Non
     assert entry.lesson.endswith(".") and ". " not in entry.lesson
 
 
-@pytest.mark.parametrize(
-    "source", sorted({kernel.source for kernel in KERNELS}, key=lambda source: source.file)
-)
+@pytest.mark.parametrize("source", sorted({kernel.source for kernel in KERNELS}, key=lambda source: source.file))
 def test_a_source_teaches_exactly_the_entries_made_from_it(source: CudaSource) -> None:
     made_from_it = {kernel.name for kernel in KERNELS if kernel.source == source}
     family = {kernel.family for kernel in KERNELS if kernel.source == source}.pop()

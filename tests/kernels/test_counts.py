@@ -79,9 +79,7 @@ def run(kernel: Kernel, x: np.ndarray) -> tuple[np.ndarray, Emulation]:
     bound = {"x": memory.bind(x, "x"), "y": memory.bind(y, "y", written=False)}
     launch, image = kernel.launch(*x.shape), build(kernel)
     arguments = [bound[each] if isinstance(each, str) else each for each in launch.arguments]
-    emulation = emulate(
-        image.ptx, image.symbol, memory, grid=launch.grid, block=launch.block, arguments=arguments
-    )
+    emulation = emulate(image.ptx, image.symbol, memory, grid=launch.grid, block=launch.block, arguments=arguments)
     return y, emulation
 
 
@@ -95,10 +93,7 @@ def test_the_lesson_tells_the_counts(kernel: Kernel) -> None:
         if accesses := found[end]:
             width = {access.width for access in accesses}.pop()
             requests = sum(access.requests for access in accesses)
-            totals = [
-                sum(getattr(access, name) for access in accesses)
-                for name in ("sectors", "lines", "wavefronts")
-            ]
+            totals = [sum(getattr(access, name) for access in accesses) for name in ("sectors", "lines", "wavefronts")]
             assert all(total % requests == 0 for total in totals)
             counts.append(Counts(width, requests, *(total // requests for total in totals)))
     assert tuple(counts) == COUNTS[kernel.name]

@@ -88,9 +88,7 @@ def test_linear_threads_cover_the_matrix_with_no_block_to_spare(rows: int, cols:
     assert (blocks - 1) * 256 * elements < rows * cols <= blocks * 256 * elements
 
 
-@given(
-    rows=EXTENTS, cols=EXTENTS, tile=st.tuples(st.integers(1, 64), st.integers(1, 64)), turned=st.booleans()
-)
+@given(rows=EXTENTS, cols=EXTENTS, tile=st.tuples(st.integers(1, 64), st.integers(1, 64)), turned=st.booleans())
 def test_tiles_cover_the_matrix_with_no_block_to_spare(
     rows: int, cols: int, tile: tuple[int, int], turned: bool
 ) -> None:

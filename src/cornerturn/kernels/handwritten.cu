@@ -124,11 +124,13 @@ __global__ void f32x4_shared_col2row2d(const float* x, float* y, unsigned rows, 
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
     const unsigned row0 = 16 * blockIdx.y, col0 = 64 * blockIdx.x;
 
+    // A warp fills 4 tile rows of 32 columns, a quarter of it one row.
     const unsigned row = tx / 8 + 2 * (ty % 8), col = 4 * (tx % 8) + 32 * (ty / 8);
     if (row0 + row < rows && col0 + col < cols)
         store4(&tile[row][col], load4(&x[(row0 + row) * cols + col0 + col]));
     __syncthreads();
 
+    // Four neighbours take the 16 rows of a column: with a pitch of 64 all in bank c % 32.
     const unsigned r = 4 * (tx % 4), c = tx / 4 + 16 * (ty % 4) + 4 * (ty / 4);
     if (row0 + r < rows && col0 + c < cols)
         store4(&y[(col0 + c) * rows + row0 + r],
@@ -144,6 +146,7 @@ __global__ void f32x4_shared_row2col2d(const float* x, float* y, unsigned rows, 
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
     const unsigned row0 = 64 * blockIdx.y, col0 = 16 * blockIdx.x;
 
+    // A warp fills two tile rows that lie 16 apart: with a pitch of 16 in the same banks.
 #pragma unroll
     for (unsigned k = 0; k < 4; ++k) {
         const unsigned row = 16 * (ty % 4) + 4 * k + ty / 4, col = tx;
@@ -151,6 +154,7 @@ __global__ void f32x4_shared_row2col2d(const float* x, float* y, unsigned rows, 
     }
     __syncthreads();
 
+    // Neighbours take neighbouring columns, and half a warp the rows 16 below: the same banks again.
     const unsigned r = 16 * (ty % 4) + 4 * (ty / 4), c = tx;
     if (row0 + r < rows && col0 + c < cols)
         store4(&y[(col0 + c) * rows + row0 + r],
@@ -165,6 +169,7 @@ __global__ void f32x4_shared_bcf_col2row2d(const float* x, float* y, unsigned ro
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
     const unsigned row0 = 16 * blockIdx.y, col0 = 64 * blockIdx.x;
 
+    // A warp fills 4 tile rows of 32 columns: with a pitch of 65 its banks (row + col) % 32 all differ.
     const unsigned row = tx / 8 + 2 * (ty % 8), col = 4 * (tx % 8) + 32 * (ty / 8);
     if (row0 + row < rows && col0 + col < cols) {
         const float4 v = load4(&x[(row0 + row) * cols + col0 + col]);
@@ -175,6 +180,7 @@ __global__ void f32x4_shared_bcf_col2row2d(const float* x, float* y, unsigned ro
     }
     __syncthreads();
 
+    // A warp takes 16 rows of columns c to c + 3 and c + 16 to c + 19: its banks (r + c) % 32 all differ.
     const unsigned r = 4 * (tx % 4), c = tx / 4 + 16 * (ty % 4) + 4 * (ty / 4);
     if (row0 + r < rows && col0 + c < cols)
         store4(&y[(col0 + c) * rows + row0 + r],
@@ -189,6 +195,7 @@ __global__ void f32x4_shared_bcf_row2col2d(const float* x, float* y, unsigned ro
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
     const unsigned row0 = 64 * blockIdx.y, col0 = 16 * blockIdx.x;
 
+    // A warp fills two tile rows that lie 16 apart: with a pitch of 17 also 16 banks apart.
 #pragma unroll
     for (unsigned k = 0; k < 4; ++k) {
         const unsigned row = 16 * (ty % 4) + 4 * k + ty / 4, col = tx;
@@ -196,6 +203,7 @@ __global__ void f32x4_shared_bcf_row2col2d(const float* x, float* y, unsigned ro
     }
     __syncthreads();
 
+    // Neighbours take neighbouring columns, and half a warp the rows 16 below: again 16 banks apart.
     const unsigned r = 16 * (ty % 4) + 4 * (ty / 4), c = tx;
     if (row0 + r < rows && col0 + c < cols)
         store4(&y[(col0 + c) * rows + row0 + r],
@@ -211,6 +219,7 @@ __global__ void f32x4_shared_bcf_merge_write_row2col2d(const float* x, float* y,
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
     const unsigned row0 = 64 * blockIdx.y, col0 = 16 * blockIdx.x;
 
+    // A warp fills two tile rows that lie 16 apart: with a pitch of 17 also 16 banks apart.
 #pragma unroll
     for (unsigned k = 0; k < 4; ++k) {
         const unsigned row = 16 * (ty % 4) + 4 * k + ty / 4, col = tx;
@@ -218,6 +227,7 @@ __global__ void f32x4_shared_bcf_merge_write_row2col2d(const float* x, float* y,
     }
     __syncthreads();
 
+    // Eight neighbours take 32 rows of a column, a warp four columns: its banks (r + c) % 32 all differ.
     const unsigned r = 4 * (tx % 8) + 32 * (ty / 8), c = tx / 8 + 2 * (ty % 8);
     if (row0 + r < rows && col0 + c < cols)
         store4(&y[(col0 + c) * rows + row0 + r],
