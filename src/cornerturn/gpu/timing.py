@@ -6,6 +6,7 @@ of the measured time.
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -93,9 +94,13 @@ def _capture_graph(device: Device, capture: Callable[[Any], None]) -> Any:
     try:
         builder.begin_building()
         capture(builder.stream)
-        return builder.end_building().complete()
-    finally:
-        builder.close()
+        graph = builder.end_building().complete()
+    except Exception:
+        with suppress(Exception):  # closing a broken capture fails too, and would hide why it broke
+            builder.close()
+        raise
+    builder.close()
+    return graph
 
 
 def _record(event: Any, stream: Any) -> None:
