@@ -69,7 +69,7 @@ class Mismatch:
 
     Attributes:
         wrong: elements whose bits differ from the expected ones.
-        unwritten: how many of them the kernel never wrote.
+        unwritten: how many of them were never written; from the output alone, how many hold their poison still.
         elements: elements of the output.
         row, col: the first wrong element of the output, in row-major order.
         got, expected: its bits, and what they should be.
@@ -91,14 +91,12 @@ class Mismatch:
         )
 
 
-def compare(output: Matrix, expected: Matrix, unwritten: int | None = None) -> Mismatch | None:
+def compare(output: Matrix, expected: Matrix) -> Mismatch | None:
     """None when both hold the same bits, else what is wrong.
 
     Args:
         output: what a kernel left of `poison(expected)`.
         expected: same shape, any strides.
-        unwritten: how many elements of the output were never written, where that is known; without it, those
-            that still hold their poison are counted.
 
     Example:
         >>> x = distinct(2, 3)
@@ -109,12 +107,10 @@ def compare(output: Matrix, expected: Matrix, unwritten: int | None = None) -> M
     count = int(np.count_nonzero(wrong))
     if count == 0:
         return None
-    if unwritten is None:
-        unwritten = int(np.count_nonzero(output == ~expected))
     row, col = divmod(int(np.argmax(wrong)), output.shape[1])
     return Mismatch(
         wrong=count,
-        unwritten=unwritten,
+        unwritten=int(np.count_nonzero(output == ~expected)),
         elements=output.size,
         row=row,
         col=col,

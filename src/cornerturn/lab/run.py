@@ -1,7 +1,7 @@
 """One kernel, one matrix, one run: emulated with exact counts or timed on a GPU, checked bit for bit."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -104,7 +104,10 @@ def run_emulated(kernel: Kernel, x: Matrix, arch: str = DEFAULT_ARCH, progress: 
         shared_bytes=launch.shared_bytes,
         progress=progress,
     )
-    return Run(y, compare(y, expected, unwritten=bound["y"].unwritten().size), emulation=emulation)
+    mismatch = compare(y, expected)
+    if mismatch:  # an element that nobody wrote holds its poison, so without a mismatch there is none
+        mismatch = replace(mismatch, unwritten=bound["y"].unwritten().size)
+    return Run(y, mismatch, emulation=emulation)
 
 
 def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | None = None) -> Run:
@@ -156,6 +159,6 @@ def _launch(kernel: Kernel, x: Matrix) -> Launch:
     return kernel.launch(rows, cols)
 
 
-def _arguments(launch: Launch, bound: dict[str, _Bound]) -> list[_Bound | np.generic]:
+def _arguments(launch: Launch, bound: Mapping[str, _Bound]) -> list[_Bound | np.generic]:
     """The launch's arguments with the matrices' names replaced by what they are bound to."""
     return [bound[argument] if isinstance(argument, str) else argument for argument in launch.arguments]

@@ -28,18 +28,18 @@ def bench_tables(results: Sequence[Result], where: str) -> RenderableType:
     parts: list[RenderableType] = []
     for rows, cols in dict.fromkeys((result.rows, result.cols) for result in results):
         of_size = [result for result in results if (result.rows, result.cols) == (rows, cols)]
-        table = _gpu_table(of_size) if of_size[0].device == "gpu" else _emulator_table(of_size)
-        table.title = f"{rows} x {cols}, 4-byte elements, {where}"
-        parts += [table, *_notes(of_size), Text()]
+        table, legend = (_gpu_table if of_size[0].device == "gpu" else _emulator_table)(of_size)
+        title = Text(f"{rows} x {cols}, 4-byte elements, {where}", "bold")
+        parts += [title, Text(), table, Text(), Text(legend, "dim"), *_notes(of_size), Text()]
     return Group(*parts[:-1])
 
 
-def _emulator_table(results: Sequence[Result]) -> Table:
+def _emulator_table(results: Sequence[Result]) -> tuple[Table, str]:
+    """The counts of one size, and how to read them."""
     table = _new_table("global\nload", "global\nstore", "shared\nload", "shared\nstore", "instr. /\nelement")
-    table.caption = "found/ideal per request: 32-byte sectors (global), wavefronts (shared)"
     for result in results:
         table.add_row(result.kernel, *_counts(result), _status(result))
-    return table
+    return table, "found/ideal per request: 32-byte sectors (global), wavefronts (shared)"
 
 
 def _counts(result: Result) -> list[Text]:
@@ -59,14 +59,13 @@ def _per_request(traffic: Traffic) -> Text:
     return Text(f"{found}/{ideal}", "dim" if waste == 1 else "yellow" if waste < 2 else "bold red")
 
 
-def _gpu_table(results: Sequence[Result]) -> Table:
+def _gpu_table(results: Sequence[Result]) -> tuple[Table, str]:
+    """The times of one size, and the roof they are measured against."""
     table = _new_table("median\nµs", "5 - 95 %\nµs", "GB/s", "of the\ncopy roof")
-    roofs = [result.bytes / result.roof_seconds / 1e9 for result in results if result.roof_seconds]
-    if roofs:
-        table.caption = f"copy roof, measured in this run: {roofs[0]:,.0f} GB/s (bytes read + written)"
     for result in results:
         table.add_row(result.kernel, *_times(result), _status(result))
-    return table
+    roof = next((result.bytes / result.roof_seconds / 1e9 for result in results if result.roof_seconds), 0.0)
+    return table, f"copy roof, measured in this run: {roof:,.0f} GB/s; bytes are read + written"
 
 
 def _times(result: Result) -> list[Text]:
@@ -85,15 +84,7 @@ def _times(result: Result) -> list[Text]:
 
 def _new_table(*headings: str) -> Table:
     """Room for a column of names, right-aligned columns of numbers, and the verdict."""
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        show_edge=False,
-        title_justify="left",
-        title_style="bold",
-        caption_justify="left",
-    )
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     table.add_column("kernel", overflow="fold", vertical="bottom")
     for heading in headings:
         table.add_column(heading, justify="right", vertical="bottom")

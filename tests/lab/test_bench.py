@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+
+from cornerturn.emulator import Access
+from cornerturn.gpu import Timing
+from cornerturn.kernels.catalogue import CATALOGUE, find
+from cornerturn.lab import bench
+from cornerturn.lab.bench import Counters, Result, bench_on_emulator, bench_on_gpu, count
+from cornerturn.lab.matrices import distinct
+from cornerturn.lab.run import Run, TimingPlan
+
+
+def ignore(kernel, done):
+    pass
+
+
+def access(space, kind, **counts):
+    return Access(0, "k.cu:1", "", space, kind, width=4, lanes=32, **counts)
+
+
+def test_counts_are_summed_by_space_and_kind():
+    counters = count(
+        [
+            access("global", "load", requests=1, sectors=32, sectors_ideal=4),
+            access("global", "load", requests=2, sectors=8, sectors_ideal=8),
+            access("global", "store", requests=4, sectors=16, sectors_ideal=15),
+            access("shared", "load", requests=8, wavefronts=256, wavefronts_ideal=8),
+            access("shared", "store", requests=16, wavefronts=17, wavefronts_ideal=16),
+            access("global", "atomic", requests=100, sectors=100, sectors_ideal=100),
+            access("local", "load", requests=100),
+        ]
+    )
+    assert counters == Counters(3, 40, 12, 4, 16, 15, 8, 256, 8, 16, 17, 16)
+    assert [(traffic.place, traffic.requests, traffic.found, traffic.ideal) for traffic in counters.by_place()] == [
+        ("global load", 3, 40, 12),
+        ("global store", 4, 16, 15),
+        ("shared load", 8, 256, 8),
+        ("shared store", 16, 17, 16),
+    ]
+
+
+def test_the_whole_catalogue_is_valid_on_the_emulator():
+    results = list(bench_on_emulator(CATALOGUE, distinct(128, 128), "sm_90", ignore))
+    assert [result.kernel for result in results] == [entry.name for entry in CATALOGUE]
+    assert {result.kernel: result.status for result in results if result.status != "valid"} == {
+        "view": "not materialised"
+    }
+
+
+@pytest.mark.parametrize("shape", [(100, 100), (102, 54), (33, 65), (1, 1), (1, 4096), (4096, 1)])
+def test_at_any_shape_a_kernel_is_valid_or_refuses_with_a_rule(shape):
+    for result in bench_on_emulator(CATALOGUE, distinct(*shape), "sm_90", ignore):
+        assert result.status != "wrong", result
+        assert (result.refused is None) == (result.status == "valid")
+
+
+def test_progress_counts_kernels():
+    seen = []
+    entries = [find("naive"), find("view"), find("copy")]
+    list(bench_on_emulator(entries, distinct(64, 64), "sm_90", lambda kernel, done: seen.append((kernel, done))))
+    assert [done for _, done in seen] == sorted(done for _, done in seen)
+    assert {("naive", 0), ("naive", 1), ("view", 1), ("copy", 2), ("copy", 3)} <= set(seen)
+
+
+def test_an_emulated_result_as_json():
+    (result,) = bench_on_emulator([find("naive")], distinct(64, 64), "sm_90", ignore)
+    record = result.to_json()
+    assert list(record) == [
+        *("kernel", "family", "rows", "cols", "bytes", "device", "valid", "refused"),
+        *("seconds", "gbps", "roof_share", "instructions", "counters"),
+    ]
+    assert record["bytes"] == 2 * 64 * 64 * 4
+    assert record["valid"] is True
+    assert record["seconds"] is record["gbps"] is record["roof_share"] is record["refused"] is None
+    assert record["counters"] == {
+        "global_load_requests": 128,
+        "global_load_sectors": 512,
+        "global_load_sectors_ideal": 512,
+        "global_store_requests": 128,
+        "global_store_sectors": 4096,
+        "global_store_sectors_ideal": 512,
+        **dict.fromkeys((f"shared_{kind}_{unit}" for kind in ("load", "store") for unit in SHARED), 0),
+    }
+
+
+SHARED = ("requests", "wavefronts", "wavefronts_ideal")
+
+
+def test_refused_and_unmaterialised_results_as_json():
+    results = bench_on_emulator([find("f32_diagonal2d"), find("view")], distinct(2, 3), "sm_90", ignore)
+    diagonal, view = (result.to_json() for result in results)
+    assert diagonal["refused"] == "rows and cols must be equal: got 2 x 3"
+    assert view["refused"] == "a view moves nothing"
+    assert diagonal["valid"] is view["valid"] is False
+    assert diagonal["counters"] is view["counters"] is None
+
+
+def timing(seconds):
+    return Timing(seconds, 0.9 * seconds, 1.2 * seconds, 50)
+
+
+@pytest.mark.parametrize(("library", "roof"), [(4e-6, 4e-6), (9e-6, 5e-6)])
+def test_the_roof_is_the_faster_of_both_copies(monkeypatch, library, roof):
+    seconds = {"copy": 5e-6, "naive": 20e-6}
+    ran = []
+
+    def run_on_gpu(kernel, x, device, plan):
+        ran.append(kernel.name)
+        return Run(x, None, timing=timing(seconds[kernel.name]))
+
+    monkeypatch.setattr(bench, "run_on_gpu", run_on_gpu)
+    monkeypatch.setattr(bench, "time_library_copy", lambda nbytes, device, plan: timing(library))
+    entries = [find("naive"), find("copy")]
+    naive, copy = bench_on_gpu(entries, np.zeros((100, 50), np.uint32), None, TimingPlan(), ignore)
+    assert ran == ["copy", "naive"]  # the copy is measured once, and before all others
+    assert naive.seconds == 20e-6
+    assert naive.gbps == 2 * 100 * 50 * 4 / 20e-6 / 1e9
+    assert naive.roof_share == roof / 20e-6
+    assert copy.roof_share == roof / 5e-6
+    assert naive.to_json()["counters"] is None
+    assert naive.to_json()["instructions"] is None
+
+
+def test_a_result_without_a_run_has_no_speed():
+    result = Result("k", "tests", 2, 2, 32, "gpu", "refused", refused="a rule", roof_seconds=1.0)
+    assert result.seconds is result.gbps is result.roof_share is None

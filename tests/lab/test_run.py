@@ -1,0 +1,112 @@
+"""A kernel that is wrong in any way must not pass: here are the ways, one small kernel each."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cornerturn.errors import UsageError
+from cornerturn.kernels.catalogue import find
+from cornerturn.kernels.controls import COPY
+from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
+from cornerturn.lab.matrices import distinct
+from cornerturn.lab.run import run_emulated
+
+ROWS, COLS = 40, 36
+
+
+def kernel_of(body):
+    """A kernel in which one thread handles one element of x: ``x[i]`` with ``i = r * cols + c``."""
+    text = (
+        'extern "C" __global__ void k(const unsigned* x, unsigned* y, unsigned rows, unsigned cols) {\n'
+        "  unsigned i = blockIdx.x * blockDim.x + threadIdx.x, r = i / cols, c = i % cols;\n"
+        "  if (i >= rows * cols) return;\n"
+        f"  {body}\n"
+        "}\n"
+    )
+    return Kernel(
+        name="k",
+        family="tests",
+        source=CudaSource("k.cu", text, ("k",)),
+        entry="k",
+        element_bytes=4,
+        launch=lambda rows, cols: Launch(
+            (-(-rows * cols // 128), 1, 1), (128, 1, 1), ("x", "y", np.uint32(rows), np.uint32(cols))
+        ),
+        refuses=lambda rows, cols: None,
+        lesson="For tests.",
+    )
+
+
+def run(body):
+    return run_emulated(kernel_of(body), distinct(ROWS, COLS))
+
+
+def test_a_right_kernel_is_valid():
+    done = run("y[c * rows + r] = x[i];")
+    assert done.valid
+    assert done.faults == ()
+    assert np.array_equal(done.output, distinct(ROWS, COLS).T)
+    assert done.timing is None
+    assert [access.kind for access in done.emulation.accesses] == ["load", "store"]
+    assert done.emulation.warp_instructions > 0
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong", "unwritten"),
+    [
+        pytest.param("y[i] = x[i];", ROWS * COLS - 2, 0, id="untransposed"),
+        pytest.param("y[c * rows + r] = x[i < 2 ? 1 - i : i];", 2, 0, id="two elements swapped"),
+        pytest.param("if (i != 77) y[c * rows + r] = x[i];", 1, 1, id="one element left out"),
+        pytest.param("if (rows > 9999) y[i] = 0;", ROWS * COLS, ROWS * COLS, id="nothing written"),
+        pytest.param("y[c * rows + r] = x[i] ^ (i == 5);", 1, 0, id="one bit flipped"),
+        pytest.param("((char*)y)[4 * (c * rows + r)] = x[i];", ROWS * COLS, ROWS * COLS, id="a quarter written"),
+        pytest.param("y[c * rows + r] = ~x[i];", ROWS * COLS, 0, id="written with the poison itself"),
+    ],
+)
+def test_a_wrong_output_is_found_and_counted(body, wrong, unwritten):
+    done = run(body)
+    assert not done.valid
+    assert (done.mismatch.wrong, done.mismatch.unwritten) == (wrong, unwritten)
+    assert f"{wrong} of {ROWS * COLS} elements are wrong" in done.faults[0]
+
+
+def test_the_first_wrong_element_is_named():
+    mismatch = run("y[c * rows + r] = x[i] + (r == 3 && c == 2);").mismatch
+    x = distinct(ROWS, COLS)
+    assert (mismatch.row, mismatch.col) == (2, 3)
+    assert (mismatch.got, mismatch.expected) == (x[3, 2] + 1, x[3, 2])
+
+
+def test_a_hazard_makes_a_run_invalid_though_every_bit_is_right():
+    done = run("y[c * rows + r] = x[i]; if (i == 0) *(volatile unsigned*)&x[rows * cols];")
+    assert done.mismatch is None
+    assert not done.valid
+    (fault,) = done.faults
+    assert fault.startswith("k.cu:4: out of bounds: ")
+
+
+def test_the_copy_control_must_copy_and_nothing_else_may():
+    x = distinct(ROWS, COLS)
+    done = run_emulated(COPY, x)
+    assert done.valid
+    assert np.array_equal(done.output, x)
+    assert not run_emulated(replace(COPY, name="impostor"), x).valid
+
+
+def test_a_refused_shape_raises_with_the_rule():
+    with pytest.raises(UsageError, match="f32x4_col2row refuses 4x6: cols must be a multiple of 4: got 6"):
+        run_emulated(find("f32x4_col2row"), distinct(4, 6))
+
+
+def test_progress_ends_with_all_blocks():
+    seen = []
+    run_emulated(find("naive"), distinct(100, 100), progress=lambda done, blocks: seen.append((done, blocks)))
+    assert seen[-1] == (16, 16)
+    assert seen == sorted(seen)
+
+
+def test_x_is_left_alone():
+    x = distinct(33, 65)
+    run_emulated(find("tiled_32"), x)
+    assert np.array_equal(x, distinct(33, 65))

@@ -1,0 +1,103 @@
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from cornerturn.gpu import Timing
+from cornerturn.kernels.catalogue import CATALOGUE
+from cornerturn.lab.bench import Counters, Result
+from cornerturn.lab.tables import bench_tables, catalogue_table, facts_table
+
+COUNTERS = Counters(10, 40, 40, 10, 320, 40, 0, 0, 0, 10, 15, 10)
+LONGEST = "f32x4_shared_bcf_merge_write_row2col2d"
+
+
+def emulated(kernel="naive", rows=32, cols=32, status="valid", **fields):
+    return Result(kernel, "textbook", rows, cols, 8 * rows * cols, "emulator", status, **fields)
+
+
+def timed(kernel, median, roof):
+    timing = Timing(median, 0.9 * median, 1.1 * median, 50)
+    return Result(kernel, "textbook", 1000, 1000, 8_000_000, "gpu", "valid", timing=timing, roof_seconds=roof)
+
+
+def render(table, width=120, colours=False):
+    console = Console(file=io.StringIO(), width=width, force_terminal=colours, color_system="truecolor" if colours else None)
+    console.print(table)
+    return console.file.getvalue()
+
+
+def row_of(text, kernel):
+    return next(line.split() for line in text.splitlines() if line.startswith(kernel))
+
+
+def test_emulated_counts_stand_beside_their_ideals():
+    text = render(bench_tables([emulated(counters=COUNTERS, instructions=320)], "emulator"))
+    assert "32 x 32, 4-byte elements, emulator" in text
+    assert row_of(text, "naive") == ["naive", "4/4", "32/4", "-", "1.5/1", "10", "valid"]
+
+
+def test_waste_is_coloured_and_the_ideal_is_dim():
+    text = render(bench_tables([emulated(counters=COUNTERS, instructions=320)], "emulator"), colours=True)
+    for style, cell in (("1;31", "32/4"), ("33", "1.5/1"), ("2", "4/4")):
+        assert re.search(rf"\x1b\[{style}m *{cell}", text)
+
+
+def test_gpu_rows_show_time_spread_speed_and_share():
+    text = render(bench_tables([timed("naive", 20e-6, 4e-6), timed("copy", 4e-6, 4e-6)], "GPU"))
+    assert row_of(text, "naive") == ["naive", "20.00", "18.00", "-", "22.00", "400", "20%", "valid"]
+    assert row_of(text, "copy") == ["copy", "4.00", "3.60", "-", "4.40", "2,000", "100%", "valid"]
+    assert "2,000 GB/s" in text
+
+
+def test_rows_that_did_not_run_say_why():
+    results = [
+        emulated("first", status="refused", refused="cols must be even: got 3"),
+        emulated("second", status="wrong", faults=("one of 9 elements is wrong", "k.cu:3: misaligned"), counters=COUNTERS),
+        emulated("third", status="refused", refused="cols must be even: got 3"),
+        emulated("view", status="not materialised", refused="a view moves nothing"),
+    ]
+    text = render(bench_tables(results, "emulator"))
+    assert row_of(text, "first") == ["first", "refused"]
+    assert row_of(text, "view") == ["view", "not", "materialised"]
+    assert "refused: cols must be even: got 3: first, third\n" in text
+    assert "wrong: second: one of 9 elements is wrong\n" in text
+    assert "wrong: second: k.cu:3: misaligned\n" in text
+
+
+def test_brackets_in_text_are_no_markup():
+    results = [emulated("k", status="wrong", faults=("y[0, 1] is [red] wrong",))]
+    assert "y[0, 1] is [red] wrong" in render(bench_tables(results, "a [bold] device"))
+    assert "a [bold] device" in render(bench_tables(results, "a [bold] device"))
+
+
+def test_there_is_one_table_a_size_in_the_order_given():
+    results = [emulated(rows=rows, counters=COUNTERS, instructions=1) for rows in (64, 32)]
+    text = render(bench_tables(results, "emulator"))
+    assert text.index("64 x 32") < text.index("32 x 32")
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_tables_fit_the_terminal_and_lose_no_text(width):
+    odd = Counters(7, 29 * 7 + 2, 4 * 7 - 1, 7, 207, 27, 7, 224, 7, 7, 15, 7)
+    results = [emulated(LONGEST, 1000, 1000, counters=odd, instructions=10**6), timed(LONGEST, 1.5e-2, 1e-2)]
+    for result in results:
+        text = render(bench_tables([result], "device"), width)
+        assert all(len(line) <= width for line in text.splitlines())
+        assert "…" not in text
+        assert "valid" in text
+    assert (LONGEST in render(bench_tables([results[0]], "device"), width)) == (width > 80)
+
+
+def test_the_catalogue_lists_every_entry_in_order():
+    text = render(catalogue_table(CATALOGUE), width=80)
+    positions = [text.index(f"\n  {entry.name} ") for entry in CATALOGUE]
+    assert positions == sorted(positions)
+    for family in ("handwritten", "textbook", "controls"):
+        assert text.count(f"\n{family}") == 1
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_facts_are_one_a_line():
+    assert render(facts_table([("python", "3.11"), ("cache", "here")])).split() == ["python", "3.11", "cache", "here"]
