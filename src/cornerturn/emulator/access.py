@@ -69,9 +69,10 @@ def visit(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) -
         if space != "param":
             dense, active = _by_warp(wave, lanes.index[members], local)
             wave.ledger.access(what.position, what.instruction, space, what.kind, what.width, dense, active)
-        members = _aligned(wave, lanes, what, home, local, members)
-        kept = local if len(members) == len(local) else addresses[members] - _window_base(space, what)
-        for placement in home.locate(kept, lanes.index[members], what.width):
+        aligned = _check_alignment(wave, lanes, what, home, local, members)
+        if not aligned.all():
+            local, members = local[aligned], members[aligned]
+        for placement in home.locate(local, lanes.index[members], what.width):
             chosen = members if placement.chosen is None else members[placement.chosen]
             if placement.store is not None:
                 yield placement.store, placement.offsets, chosen
@@ -79,10 +80,6 @@ def visit(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) -
             where = home.describe(int(placement.offsets[0]))
             message = f"{what.width}-byte {what.kind} at {where}"
             wave.fault(what.position, what.instruction, "out of bounds", message, lanes.index[chosen])
-
-
-def _window_base(space: Space, what: MemoryInstruction) -> "np.uint64":
-    return np.uint64(WINDOWS[space].base if what.space is None else 0)
 
 
 def _route(wave: Wave, space: Space | None, addresses: Array) -> Iterator[tuple[Space, Memory | Arena, Array, Array]]:
@@ -113,20 +110,19 @@ def _by_warp(wave: Wave, lanes: Array, addresses: Array) -> tuple[Array, Array]:
     return dense.reshape(-1, WARP), active.reshape(-1, WARP)
 
 
-def _aligned(
+def _check_alignment(
     wave: Wave, lanes: Lanes, what: MemoryInstruction, home: Memory | Arena, local: Array, members: Array
 ) -> Array:
-    """The members whose address is a multiple of the access's width; the others are recorded."""
-    wrong = (local & np.uint64(what.width - 1)) != 0
-    if not wrong.any():
-        return members
-    address = int(local[wrong.argmax()])
-    message = (
-        f"{what.width}-byte {what.kind} at {home.describe(address)}: "
-        f"the address must be a multiple of {what.width}, it is {address % what.width} bytes past one"
-    )
-    wave.fault(what.position, what.instruction, "misaligned", message, lanes.index[members[wrong]])
-    return members[~wrong]
+    """Whether each address is a multiple of the access's width, as it must be; those that are not are recorded."""
+    aligned = (local & np.uint64(what.width - 1)) == 0
+    if not aligned.all():
+        address = int(local[aligned.argmin()])
+        message = (
+            f"{what.width}-byte {what.kind} at {home.describe(address)}: "
+            f"the address must be a multiple of {what.width}, it is {address % what.width} bytes past one"
+        )
+        wave.fault(what.position, what.instruction, "misaligned", message, lanes.index[members[~aligned]])
+    return aligned
 
 
 def read(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) -> list[Array]:

@@ -11,6 +11,7 @@ import numpy as np
 Array = Any
 """A NumPy array, or a NumPy scalar that stands for an array with the same value everywhere."""
 
+
 @dataclass(frozen=True)
 class Type:
     """A PTX type.
