@@ -75,8 +75,8 @@ def _times(result: Result) -> list[Text]:
     timing, share = result.timing, result.roof_share
     style = "green" if share >= 0.9 else "yellow" if share >= 0.5 else "bold red"
     return [
-        Text(f"{timing.median * 1e6:,.2f}"),
-        Text(f"{timing.low * 1e6:,.2f} - {timing.high * 1e6:,.2f}", "dim"),
+        Text(_microseconds(timing.median)),
+        Text(f"{_microseconds(timing.low)} - {_microseconds(timing.high)}", "dim"),
         Text(f"{result.gbps:,.0f}"),
         Text(f"{share:.0%}", style),
     ]
@@ -84,11 +84,11 @@ def _times(result: Result) -> list[Text]:
 
 def _new_table(*headings: str) -> Table:
     """Room for a column of names, right-aligned columns of numbers, and the verdict."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    table.add_column("kernel", overflow="fold", vertical="bottom")
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    table.add_column("kernel", overflow="fold", vertical="bottom", min_width=26)  # all names but one fit
     for heading in headings:
         table.add_column(heading, justify="right", vertical="bottom")
-    table.add_column("result", vertical="bottom")
+    table.add_column("result", vertical="bottom", max_width=12)
     return table
 
 
@@ -108,8 +108,13 @@ def _notes(results: Sequence[Result]) -> list[Text]:
 
 
 def _number(value: float) -> str:
-    """At most one decimal, none where it would be zero."""
-    return f"{value:.1f}".removesuffix(".0")
+    """One decimal below 10 and none from there on, nor where it would be zero; the JSON has the exact counts."""
+    return f"{value:.1f}".removesuffix(".0") if value < 9.95 else f"{value:.0f}"
+
+
+def _microseconds(seconds: float) -> str:
+    """Two decimals below 100 and none from there on."""
+    return f"{seconds * 1e6:.2f}" if seconds < 99.995e-6 else f"{seconds * 1e6:,.0f}"
 
 
 def catalogue_table(entries: Sequence[Kernel | View]) -> Table:
@@ -118,7 +123,6 @@ def catalogue_table(entries: Sequence[Kernel | View]) -> Table:
     table.add_column("kernel", no_wrap=True)
     table.add_column("lesson")
     for family, members in groupby(entries, key=attrgetter("family")):
-        table.add_section()
         table.add_row(Text(family, "bold"))
         for entry in members:
             table.add_row(Text(f"  {entry.name}"), Text(entry.lesson))
