@@ -18,6 +18,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from cornerturn import __version__
 from cornerturn.errors import CornerturnError, EmulatorError, UsageError
 from cornerturn.gpu import Device, open_device, unavailable_reason
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
@@ -95,7 +96,7 @@ def _fail(message: str, status: int) -> NoReturn:
 
 
 @click.group(cls=_CommandLine, invoke_without_command=True, context_settings={"max_content_width": 100})
-@click.version_option(package_name="cornerturn", message="%(prog)s %(version)s")
+@click.version_option(__version__, message="cornerturn %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
     """The matrix transpose as a laboratory of GPU memory access.
@@ -151,7 +152,7 @@ def bench(
         raise UsageError("--size and --input exclude each other: an input has its own size")
     entries = _select(names, families)
     shapes = [npy_shape(source)] if source else sizes or [_DEFAULT_SIZE]
-    device = _choose_device(where)
+    device, no_gpu = _choose_device(where)
     for shape in shapes:
         require_memory(*shape, device.free_bytes() if device else None)
     plan = TimingPlan(repeat, warmup, cold)
@@ -159,6 +160,8 @@ def bench(
         json_file = files.enter_context(replacing(json_path)) if json_path else None
         plot_file = files.enter_context(replacing(plot_path)) if plot_path else None
         plot_format = plots.file_format(plot_path) if plot_path else ""
+        if no_gpu:
+            _say(f"using the emulator: counts are exact, times are not measured; no GPU: {no_gpu}")
         results: list[Result] = []
         with _progress_bar(len(entries) * len(shapes)) as show:
             for shape in shapes:
@@ -194,14 +197,13 @@ def _select(names: Sequence[str], families: Sequence[str]) -> list[Kernel | View
     return [entry for entry in CATALOGUE if entry in asked] if asked else list(CATALOGUE)
 
 
-def _choose_device(where: str) -> Device | None:
-    """The GPU to measure on, or None for the emulator."""
+def _choose_device(where: str) -> tuple[Device | None, str | None]:
+    """The GPU to measure on, or None for the emulator, and why the emulator if that was not asked for."""
     if where == "emulator":
-        return None
+        return None, None
     if where == "auto" and (reason := unavailable_reason()):
-        _say(f"no GPU ({reason}): using the emulator; counts are exact, times are not measured")
-        return None
-    return open_device()
+        return None, reason
+    return open_device(), None
 
 
 @contextmanager

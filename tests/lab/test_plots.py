@@ -35,7 +35,7 @@ class TestWithMatplotlib:
 
     @pytest.mark.parametrize("path", ["plot", "plot.txt", "plot."])
     def test_other_endings_are_refused(self, path):
-        with pytest.raises(UsageError, match="the ending must be one of .*png"):
+        with pytest.raises(UsageError, match=r"the ending must be one of .*png"):
             plots.file_format(Path(path))
 
     def test_emulated_results_have_a_row_a_kernel_and_a_panel_a_size(self):

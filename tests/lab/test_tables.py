@@ -23,7 +23,9 @@ def timed(kernel, median, roof):
 
 
 def render(table, width=120, colours=False):
-    console = Console(file=io.StringIO(), width=width, force_terminal=colours, color_system="truecolor" if colours else None)
+    console = Console(
+        file=io.StringIO(), width=width, force_terminal=colours, color_system="truecolor" if colours else None
+    )
     console.print(table)
     return console.file.getvalue()
 
@@ -59,7 +61,9 @@ def test_long_times_have_no_decimals():
 def test_rows_that_did_not_run_say_why():
     results = [
         emulated("first", status="refused", refused="cols must be even: got 3"),
-        emulated("second", status="wrong", faults=("one of 9 elements is wrong", "k.cu:3: misaligned"), counters=COUNTERS),
+        emulated(
+            "second", status="wrong", faults=("one of 9 elements is wrong", "k.cu:3: misaligned"), counters=COUNTERS
+        ),
         emulated("third", status="refused", refused="cols must be even: got 3"),
         emulated("view", status="not materialised", refused="a view moves nothing"),
     ]

@@ -1,0 +1,238 @@
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from cornerturn import __version__, cli
+from cornerturn.cli import main
+from cornerturn.errors import DeviceError, EmulatorError
+from cornerturn.kernels.catalogue import CATALOGUE
+
+COMMAND = [sys.executable, "-m", "cornerturn"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch):
+    """The same answers on a machine that has one."""
+
+    def refuse():
+        raise DeviceError("no GPU in tests")
+
+    monkeypatch.setattr(cli, "open_device", refuse)
+    monkeypatch.setattr(cli, "unavailable_reason", lambda: "no GPU in tests")
+
+
+def saved(path, array):
+    np.save(path, array)
+    return path
+
+
+class TestList:
+    def test_names_every_kernel(self):
+        done = run("list")
+        assert done.exit_code == 0
+        assert all(f"  {entry.name} " in done.stdout for entry in CATALOGUE)
+
+
+class TestInfo:
+    def test_shows_versions_and_cache_wherever_it_runs(self):
+        done = run("info")
+        assert done.exit_code == 0
+        for fact in (__version__, "GPU", "compiler", "numpy", "cache"):
+            assert fact in done.stdout
+
+    def test_works_without_compiler_and_cuda_core(self):
+        code = "import sys; sys.modules['cuda'] = None; from cornerturn.cli import main; main(['info'])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [line.split()[0] for line in done.stdout.splitlines() if "none: " in line] == ["GPU", "compiler"]
+
+
+class TestBench:
+    def test_shows_the_chosen_kernels_in_the_catalogues_order(self):
+        done = run("bench", "view", "tiled_32", "naive", "naive", "--size", "64x64", "--device", "emulator")
+        assert done.exit_code == 0
+        assert done.stderr == ""
+        rows = [line.split()[0] for line in done.stdout.splitlines() if line.endswith(("valid", "materialised"))]
+        assert rows == ["naive", "tiled_32", "view"]
+
+    def test_families_and_kernels_add_up(self):
+        done = run("bench", "naive", "--family", "controls", "--size", "8x8")
+        assert [name for name in ("naive", "copy", "view") if f"\n{name} " in done.stdout] == ["naive", "copy", "view"]
+        assert "tiled" not in done.stdout
+
+    def test_auto_falls_back_to_the_emulator_and_says_so_in_a_line(self):
+        done = run("bench", "copy", "--size", "8x8")
+        assert done.exit_code == 0
+        assert done.stderr == (
+            "using the emulator: counts are exact, times are not measured; no GPU: no GPU in tests\n"
+        )
+
+    def test_several_sizes_make_several_tables(self):
+        done = run("bench", "naive", "--size", "8x9", "--size", "9x8", "--size", "8x9")
+        titles = [line for line in done.stdout.splitlines() if "4-byte elements" in line]
+        assert [title.split(",")[0] for title in titles] == ["8 x 9", "9 x 8"]
+
+    def test_a_refused_kernel_is_no_failure(self):
+        done = run("bench", "f32_diagonal2d", "--size", "8x9")
+        assert done.exit_code == 0
+        assert "refused: rows and cols must be equal: got 8 x 9: f32_diagonal2d" in done.stdout
+
+    def test_json_has_the_documented_shape(self, tmp_path):
+        path = tmp_path / "out.json"
+        done = run("bench", "--size", "32x36", "--size", "1x1", "--json", path)
+        assert done.exit_code == 0
+        report = json.loads(path.read_text())
+        assert list(report) == ["device", "results"]
+        assert report["device"]["kind"] == "emulator"
+        assert [(row["kernel"], row["rows"], row["cols"]) for row in report["results"]] == [
+            (entry.name, *shape) for shape in ((32, 36), (1, 1)) for entry in CATALOGUE
+        ]
+        assert all(
+            list(row)
+            == [
+                *("kernel", "family", "rows", "cols", "bytes", "device", "valid", "refused"),
+                *("seconds", "gbps", "roof_share", "instructions", "counters"),
+            ]
+            for row in report["results"]
+        )
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_an_input_of_ones_own(self, tmp_path, order):
+        path = saved(tmp_path / "x.npy", np.array(np.random.default_rng(1).random((33, 20), np.float32), order=order))
+        done = run("bench", "naive", "f32x4_col2row", "copy", "--input", path)
+        assert done.exit_code == 0
+        assert "33 x 20" in done.stdout
+        assert done.stdout.count(" valid") == 3
+
+    def test_a_picture(self, tmp_path):
+        pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+        path = tmp_path / "plot.svg"
+        assert run("bench", "naive", "--size", "8x8", "--plot", path).exit_code == 0
+        assert "<svg" in path.read_text()
+
+    def test_a_picture_without_matplotlib(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
+        done = run("bench", "naive", "--plot", tmp_path / "plot.svg")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr == "error: --plot needs matplotlib, which is not installed: pip install 'cornerturn[plot]'\n"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_wrong_kernel_fails_and_is_written_down(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(cli, "distinct", lambda rows, cols: np.zeros((rows, cols), np.uint32))
+        monkeypatch.setattr("cornerturn.lab.run.expected_output", lambda kernel, x: ~x.T)
+        path = tmp_path / "out.json"
+        done = run("bench", "naive", "--size", "8x8", "--json", path)
+        assert done.exit_code == 1
+        assert "wrong: naive: 64 of 64 elements are wrong; the first is y[0, 0]: got 0x00000000" in done.stdout
+        assert json.loads(path.read_text())["results"][0]["valid"] is False
+
+    def test_a_kernel_that_cannot_finish_fails(self, tmp_path, monkeypatch):
+        def stuck(*_):
+            raise EmulatorError("k.cu:3: a barrier that not all threads reach")
+
+        monkeypatch.setattr("cornerturn.lab.bench.run_emulated", stuck)
+        done = run("bench", "naive", "--json", tmp_path / "out.json")
+        assert done.exit_code == 1
+        assert done.stderr.endswith("error: k.cu:3: a barrier that not all threads reach\n")
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["frobnicate"], "No such command 'frobnicate'."),
+        (["bench", "--frob"], "No such option '--frob'."),
+        (["bench", "nave"], "unknown kernel 'nave': did you mean 'naive'? `cornerturn list` shows them all"),
+        (["bench", "--family", "text"], "unknown family 'text': did you mean 'textbook'? the families are"),
+        *(
+            (["bench", "--size", size], f"'{size}' is not ROWSxCOLS, two positive integers such as 1024x1024")
+            for size in ("0x5", "5x0", "-4x4", "4", "4x", "x4", "4x4x4", "4 x 4", "1e3x4", "٤x٤", "", "9" * 5000 + "x1")
+        ),
+        (["bench", "--size"], "Option '--size' requires an argument."),
+        (["bench", "--size", "4000000x4000000"], "size 4000000x4000000 needs 208,000.0 GB of main memory and "),
+        (["bench", "--device", "tpu"], "'tpu' is not one of 'auto', 'gpu', 'emulator'."),
+        (["bench", "--device", "gpu"], "no GPU in tests"),
+        (["bench", "--repeat", "0"], "'--repeat': 0 is not in the range x>=1."),
+        (["bench", "--warmup", "-1"], "'--warmup': -1 is not in the range x>=1."),
+        (["bench", "--warmup", "few"], "'--warmup': 'few' is not a valid integer"),
+        (["bench", "--input", "missing.npy"], "missing.npy: no such file"),
+        (["bench", "--input", "x.npy", "--size", "4x4"], "--size and --input exclude each other"),
+        (["bench", "--json", "missing/out.json"], "missing/out.json: cannot be written: No such file or directory"),
+        (["bench", "--json", "."], ".: not a regular file: choose another path to write to"),
+        (["bench", "--plot", "plot.xyz"], "--plot plot.xyz: the ending must be one of "),
+        (["list", "all"], "Got unexpected extra argument (all)"),
+    ],
+)
+def test_bad_usage_is_one_line_and_status_2(arguments, message, tmp_path, monkeypatch):
+    if "--plot" in arguments and not find_spec("matplotlib"):
+        pytest.skip("matplotlib is not installed")
+    monkeypatch.chdir(tmp_path)
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_command_there_is_help():
+    done = run()
+    assert done.exit_code == 0
+    assert "bench" in done.stdout
+
+
+def test_version():
+    assert run("--version").stdout == f"cornerturn {__version__}\n"
+
+
+class TestProcess:
+    """What only a real process shows."""
+
+    def test_module_and_exit_status(self):
+        done = subprocess.run([*COMMAND, "bench", "--size", "oops"], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: ")
+        assert done.stderr.count("\n") == 1
+
+    def test_a_closed_pipe_is_silent(self):
+        with subprocess.Popen([*COMMAND, "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.close()
+            assert process.stderr.read() == b""
+            assert process.wait() == 141
+
+    def test_an_interrupt_is_one_line_and_leaves_no_file(self, tmp_path):
+        path = tmp_path / "out.json"
+        command = [*COMMAND, "bench", "--device", "emulator", "--size", "4096x4096", "--json", path]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            while not list(tmp_path.iterdir()) and process.poll() is None:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            assert process.stderr.read() == "error: interrupted\n"
+            assert process.wait() == 130
+        assert list(tmp_path.iterdir()) == []
+
+    def test_piped_output_is_plain_and_a_terminal_shows_progress(self):
+        command = [*COMMAND, "bench", "naive", "--size", "256x256", "--device", "emulator"]
+        piped = subprocess.run(command, capture_output=True)
+        assert b"\x1b" not in piped.stdout + piped.stderr
+        reader, terminal = pty.openpty()
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=terminal, check=True, env=os.environ | TERMINAL)
+        os.close(terminal)
+        assert b"naive" in os.read(reader, 1 << 16)
+        os.close(reader)
+
+
+TERMINAL = {"TERM": "xterm-256color", "COLUMNS": "100"}
