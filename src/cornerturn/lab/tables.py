@@ -36,7 +36,7 @@ def bench_tables(results: Sequence[Result], where: str) -> RenderableType:
 
 def _emulator_table(results: Sequence[Result]) -> tuple[Table, str]:
     """The counts of one size, and how to read them."""
-    table = _new_table("global\nload", "global\nstore", "shared\nload", "shared\nstore", "instr. /\nelement")
+    table = _new_table("global\nload", "global\nstore", "shared\nload", "shared\nstore", "instr./\nelement")
     for result in results:
         table.add_row(result.kernel, *_counts(result), _status(result))
     return table, "found/ideal per request: 32-byte sectors (global), wavefronts (shared)"
