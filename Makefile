@@ -22,17 +22,17 @@ lint: .venv/test.installed
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-.venv/bin/python:
+.venv/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo 'error: $(PYTHON) is older than Python 3.11: choose another with make PYTHON=...' >&2; exit 2; }
 	$(PYTHON) -m venv .venv
 
 # A stamp is newer than pyproject.toml, or pip runs again.
-.venv/run.installed: pyproject.toml | .venv/bin/python
+.venv/run.installed: pyproject.toml | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
 	@touch $@
 
-.venv/test.installed: pyproject.toml | .venv/bin/python
+.venv/test.installed: pyproject.toml | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable '.[gpu,plot,test]'
 	@touch $@
 
