@@ -1,0 +1,1 @@
+"""Use it: any array in, its transposed copy out."""

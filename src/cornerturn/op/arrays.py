@@ -1,0 +1,88 @@
+"""Any array becomes one noun: a pointer, a shape and strides. Elements are opaque bytes from here on."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cornerturn.errors import UsageError
+
+AnyArray = NDArray[Any]
+
+CACHE_LINE_BYTES = 64
+_OVERLAP_EFFORT = 100_000  # candidate solutions that NumPy may try before an overlap counts as possible
+
+
+@dataclass(frozen=True, slots=True)
+class StridedView:
+    """Where an array's elements are.
+
+    Attributes:
+        pointer: address of element (0, ..., 0), any alignment.
+        itemsize: bytes of one element.
+        shape: extent of each axis, outermost first.
+        strides: bytes from one element to the next along each axis; may be negative or zero.
+    """
+
+    pointer: int
+    itemsize: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def permuted(self, axes: Sequence[int]) -> "StridedView":
+        """Return the same elements with axis ``axes[i]`` in place i; nothing moves."""
+        shape = tuple(self.shape[axis] for axis in axes)
+        return StridedView(self.pointer, self.itemsize, shape, tuple(self.strides[axis] for axis in axes))
+
+
+def view_of(x: AnyArray) -> StridedView:
+    """Return the strided view of a NumPy array."""
+    return StridedView(x.ctypes.data, x.itemsize, x.shape, x.strides)
+
+
+def normalized_axes(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """Return the permutation that ``axes`` means for an array of ``ndim`` axes, as NumPy reads it.
+
+    None reverses the axes; negative axes count from the end.
+
+    Example:
+        >>> normalized_axes(None, 3), normalized_axes((0, -1, 1), 3)
+        ((2, 1, 0), (0, 2, 1))
+
+    Raises:
+        UsageError: ``axes`` is not a permutation of the array's axes.
+    """
+    if axes is None:
+        return tuple(range(ndim - 1, -1, -1))
+    try:
+        given = tuple(axis.__index__() for axis in axes)
+    except (TypeError, AttributeError):
+        raise UsageError(f"axes must be a sequence of integers: got {axes!r}") from None
+    normal = tuple(axis + ndim if axis < 0 else axis for axis in given)
+    if sorted(normal) != list(range(ndim)):
+        raise UsageError(f"axes must name each of the {ndim} axes of x once: got {given}")
+    return normal
+
+
+def empty_c_order(shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
+    """Return an uninitialised C-contiguous array whose first element starts a cache line.
+
+    NumPy's own allocations start 16 bytes past one, so that every 64-byte store would touch two.
+    """
+    nbytes = math.prod(shape) * dtype.itemsize
+    buffer = np.empty(nbytes + CACHE_LINE_BYTES, dtype=np.uint8)
+    start = -buffer.ctypes.data % CACHE_LINE_BYTES
+    return np.ndarray(shape, dtype, buffer.data, start)
+
+
+def overlap(a: AnyArray, b: AnyArray) -> bool:
+    """Return whether two arrays share a byte; a case too hard to decide counts as an overlap."""
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=_OVERLAP_EFFORT)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True

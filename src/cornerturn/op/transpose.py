@@ -1,0 +1,137 @@
+"""The public functions: any array in, its transposed copy out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cornerturn.errors import UsageError
+from cornerturn.op import on_cpu
+from cornerturn.op.arrays import AnyArray, empty_c_order, normalized_axes, overlap, view_of
+from cornerturn.op.planner import Plan, plan_move
+
+MAX_NDIM = 32
+SMALL_BYTES = 1 << 15  # below, NumPy's own copy costs less than a call of the engine
+
+
+def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> Any:
+    """Return a C-contiguous copy of ``x`` with its axes permuted.
+
+    Args:
+        x: array of any rank up to 32, any strides, any dtype without object references.
+        axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them. As in ``numpy.transpose``.
+        out: array of the result's shape and dtype to write into, any strides, sharing no memory with ``x``.
+
+    Returns:
+        ``out``, or a new array with its own memory: also where the transpose could have been a view.
+
+    Raises:
+        UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
+
+    Example:
+        >>> x = np.arange(6).reshape(2, 3)
+        >>> transpose(x)
+        array([[0, 3],
+               [1, 4],
+               [2, 5]])
+        >>> transpose(x, out=np.empty((3, 2), x.dtype)[::-1]).tolist()
+        [[0, 3], [1, 4], [2, 5]]
+    """
+    _check_input(x)
+    order = normalized_axes(axes, x.ndim)
+    view = np.asarray(x).transpose(order)
+    if out is None:
+        if x.nbytes <= SMALL_BYTES:
+            return view.copy(order="C")
+        out = empty_c_order(view.shape, x.dtype)
+    else:
+        _check_output(out, view)
+        if _same_elements(view, out):
+            return out
+        if overlap(x, out):
+            raise UsageError(
+                "out shares memory with x, and elements would be overwritten before they are read: "
+                "pass an out of its own, or copy x first"
+            )
+    if x.nbytes:
+        source, destination = view_of(view), view_of(out)
+        on_cpu.run(plan_move(source, destination), source.pointer, destination.pointer)
+    return out
+
+
+def matrix_transpose(x: Any, *, out: Any = None) -> Any:
+    """Return a C-contiguous copy of ``x`` with its last two axes exchanged (Array API ``matrix_transpose``).
+
+    Args:
+        x: array of at least two axes; leading axes are a stack of matrices.
+        out: as in ``transpose``.
+
+    Raises:
+        UsageError: ``x`` has fewer than two axes, or breaks a rule of ``transpose``.
+
+    Example:
+        >>> matrix_transpose(np.zeros((5, 2, 3))).shape
+        (5, 3, 2)
+    """
+    ndim = getattr(x, "ndim", 2)
+    if ndim < 2:
+        raise UsageError(f"matrix_transpose exchanges the last two axes: x has {ndim}; give it at least two")
+    return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2), out=out)
+
+
+def permute_dims(x: Any, axes: Sequence[int], *, out: Any = None) -> Any:
+    """Return a C-contiguous copy of ``x`` with its axes permuted (Array API ``permute_dims``).
+
+    ``transpose`` with ``axes`` required.
+
+    Example:
+        >>> permute_dims(np.zeros((2, 3, 4)), (2, 0, 1)).shape
+        (4, 2, 3)
+    """
+    return transpose(x, axes, out=out)
+
+
+def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
+    """Return how ``transpose(x, axes)`` would move the elements; printed, it reads as a sentence.
+
+    Raises:
+        UsageError: as ``transpose``.
+    """
+    _check_input(x)
+    view = np.asarray(x).transpose(normalized_axes(axes, x.ndim))
+    if not view.size:
+        raise UsageError(f"x of shape {x.shape} is empty: there is nothing to plan")
+    return plan_move(view_of(view), view_of(np.empty(view.shape, view.dtype)))
+
+
+def _check_input(x: Any) -> None:
+    if not isinstance(x, np.ndarray):
+        raise UsageError(f"transpose takes an array: got {type(x).__name__}; numpy.asarray(x) makes one")
+    if isinstance(x, np.ma.MaskedArray):
+        raise UsageError("a masked array would lose its mask: transpose x.data and x.mask each on its own")
+    if x.dtype.hasobject:
+        raise UsageError(f"elements must be plain bytes: dtype {x.dtype} holds references; use numpy.transpose")
+    if x.ndim > MAX_NDIM:
+        raise UsageError(f"x has {x.ndim} axes, and at most {MAX_NDIM} are supported: reshape it first")
+
+
+def _check_output(out: Any, view: AnyArray) -> None:
+    if not isinstance(out, np.ndarray):
+        raise UsageError(f"out must be a numpy.ndarray as x is: got {type(out).__name__}")
+    if out.shape != view.shape:
+        raise UsageError(f"out must have the result's shape {view.shape}: got {out.shape}")
+    if out.dtype != view.dtype:
+        raise UsageError(f"out must have x's dtype {view.dtype}: got {out.dtype}; nothing is converted")
+    if not out.flags.writeable:
+        raise UsageError("out is read-only: pass a writeable array")
+    if any(stride == 0 and extent > 1 for extent, stride in zip(out.shape, out.strides, strict=True)):
+        raise UsageError(
+            f"out has strides {out.strides}: several elements share one place; pass an array that owns each"
+        )
+
+
+def _same_elements(view: AnyArray, out: AnyArray) -> bool:
+    """Return whether every element already lies where it is to be written."""
+    return view.ctypes.data == out.ctypes.data and all(
+        here == there or extent <= 1 for extent, here, there in zip(view.shape, view.strides, out.strides, strict=True)
+    )
