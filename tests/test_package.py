@@ -1,6 +1,10 @@
+import doctest
+import pkgutil
+import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import pytest
 
@@ -21,3 +25,20 @@ def test_an_import_loads_nothing_heavy(module):
     code = f"import {module}, sys; print(*({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+MODULES = ["cornerturn", *(module.name for module in pkgutil.walk_packages(cornerturn.__path__, "cornerturn."))]
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if not name.endswith("__main__")])
+def test_the_examples_in_docstrings_hold(module):
+    assert doctest.testmod(pytest.importorskip(module)).failed == 0
+
+
+def test_the_example_in_the_readme_runs(capsys):
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    exec(example, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "True"
+    assert {line.split()[1] for line in lines[1:]} == {"global", "shared"}

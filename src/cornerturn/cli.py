@@ -83,7 +83,7 @@ def _show(table: RenderableType) -> None:
     with console.capture() as shown:
         console.print(table)
     for line in shown.get().splitlines():
-        click.echo(line.rstrip())
+        click.echo(line.rstrip(), color=console.is_terminal)
 
 
 def _say(line: str) -> None:
@@ -180,7 +180,7 @@ def bench(
             json_file.write(json.dumps(report, indent=1).encode() + b"\n")
         if plot_file:
             plots.draw(results, plot_file, plot_format)
-    _show(tables.bench_tables(results, environment.device_title(device)))
+    _show(tables.bench_tables(results, environment.device_title(device, cold)))
     if any(result.status == "wrong" for result in results):
         raise click.exceptions.Exit(1)
 

@@ -19,9 +19,11 @@ def device_record(device: Device | None) -> dict[str, object]:
     return {"kind": "gpu", **asdict(device.facts)}
 
 
-def device_title(device: Device | None) -> str:
-    """The device in a few words, for a table's title."""
-    return f"emulator, PTX for {DEFAULT_ARCH}" if device is None else f"{device.facts.name} ({device.facts.arch})"
+def device_title(device: Device | None, cold: bool) -> str:
+    """The device in a few words, for a table's title, and whether a launch finds its data in L2."""
+    if device is None:
+        return f"emulator, PTX for {DEFAULT_ARCH}"
+    return f"{device.facts.name} ({device.facts.arch}), {'cold' if cold else 'warm'} L2"
 
 
 def facts() -> list[tuple[str, str]]:

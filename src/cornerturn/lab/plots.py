@@ -48,6 +48,7 @@ def draw(results: Sequence[Result], file: IO[bytes], format: str) -> None:
         else:
             _draw_waste(panel, ran)
         panel.set_yticks(range(len(ran)), [result.kernel for result in ran], fontsize="small")
+        panel.margins(y=0.01)
         panel.invert_yaxis()
         if ran:
             panel.legend(fontsize="small")
@@ -70,4 +71,5 @@ def _draw_waste(panel: Any, results: Sequence[Result]) -> None:
         extra = [traffic.found / traffic.ideal - 1 if traffic.ideal else 0 for traffic in of_place]
         panel.barh(heights, extra, thickness, left=1, label=of_place[0].place)
     panel.set_xscale("log", base=2)
+    panel.xaxis.set_major_formatter("{x:g}")
     panel.set_xlabel("sectors or wavefronts, times the ideal; no bar: nothing wasted")
