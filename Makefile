@@ -24,7 +24,7 @@ lint: .venv/test.installed
 
 .venv/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo 'error: $(PYTHON) is older than Python 3.11: choose another with make PYTHON=...' >&2; exit 2; }
+		{ echo 'error: $(PYTHON) is not Python 3.11 or newer: choose one with make PYTHON=...' >&2; exit 2; }
 	$(PYTHON) -m venv .venv
 
 # A stamp is newer than pyproject.toml, or pip runs again.
