@@ -129,7 +129,7 @@ _FILE = re.compile(r'^[ \t]*\.file\s+(\d+)\s+"([^"]*)"', re.M)
 _HEADER = re.compile(r"\.(?P<kind>entry|func)\b[^;{}]*?(?P<name>[\w$]+)\s*(?=[(\n{;]|\.)")
 _VARIABLE = re.compile(
     r"\.(?P<space>shared|local|global|const|param)\s+(?:\.align\s+(?P<align>\d+)\s+)?(?:\.ptr\s+)?"
-    r"\.(?P<type>\w+)\s+(?:\.ptr\s*(?:\.\w+\s*)*(?:\.align\s+\d+\s+)?)?(?P<name>[\w$]+)"
+    r"\.(?P<type>\w+)\s+(?:\.ptr\s+(?:\.(?:global|shared|local|const)\s+)?(?:\.align\s+\d+\s+)?)?(?P<name>[\w$]+)"
     r"(?P<array>(?:\[\d*\])*)\s*(?:=\s*(?P<initial>[^;]+))?"
 )
 _STATEMENT = re.compile(
