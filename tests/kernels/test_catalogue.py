@@ -2,7 +2,7 @@ import pytest
 
 from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import CATALOGUE, FAMILIES, find, in_family
-from cornerturn.kernels.kernel import CudaSource, Kernel, View
+from cornerturn.kernels.kernel import Kernel, Source, View
 from cornerturn.kernels.source import lessons
 
 NAMES = {
@@ -32,6 +32,19 @@ NAMES = {
         "tiled_vectorized",
         "tiled_async",
     ),
+    "cute": (
+        "cute_row2col_reg",
+        "cute_col2row_reg",
+        "cute_col_smem",
+        "cute_row_smem",
+        "cute_col_smem_swizzled",
+        "cute_row_smem_swizzled",
+        "cute_row_cvectorized",
+        "cute_row_cvectorized_swizzled",
+        "cute_row_rvectorized",
+        "cute_row_rvectorized_swizzled",
+        "cute_row_rvectorized_swizzled_optimized",
+    ),
     "controls": ("copy", "view"),
 }
 KERNELS = [entry for entry in CATALOGUE if isinstance(entry, Kernel)]
@@ -58,7 +71,7 @@ def test_every_entry_has_its_lesson_in_one_sentence(entry: Kernel | View) -> Non
 
 
 @pytest.mark.parametrize("source", sorted({kernel.source for kernel in KERNELS}, key=lambda source: source.file))
-def test_a_source_teaches_exactly_the_entries_made_from_it(source: CudaSource) -> None:
+def test_a_source_teaches_exactly_the_entries_made_from_it(source: Source) -> None:
     made_from_it = {kernel.name for kernel in KERNELS if kernel.source == source}
     family = {kernel.family for kernel in KERNELS if kernel.source == source}.pop()
     assert set(lessons(source.text)) == made_from_it | {
@@ -82,5 +95,5 @@ def test_a_name_like_no_other_is_answered_without_a_guess() -> None:
 
 
 def test_an_unknown_family_is_answered_with_the_families() -> None:
-    with pytest.raises(UsageError, match=r"did you mean 'textbook'.*handwritten, textbook, controls"):
+    with pytest.raises(UsageError, match=r"did you mean 'textbook'.*handwritten, textbook, cute, controls"):
         in_family("textbooks")

@@ -20,7 +20,16 @@ WRITES_FLOAT4 = {
     "f32x4_shared_bcf_row2col2d",
     "f32x4_shared_bcf_merge_write_row2col2d",
 }
-BOTH_FLOAT4 = {"f32x4_shared_col2row2d", "f32x4_shared_bcf_col2row2d", "tiled_vectorized"}
+BOTH_FLOAT4 = {
+    "f32x4_shared_col2row2d",
+    "f32x4_shared_bcf_col2row2d",
+    "tiled_vectorized",
+    "cute_row_cvectorized",
+    "cute_row_cvectorized_swizzled",
+    "cute_row_rvectorized",
+    "cute_row_rvectorized_swizzled",
+    "cute_row_rvectorized_swizzled_optimized",
+}
 
 
 def kernel(name: str) -> Kernel:

@@ -4,11 +4,12 @@ from difflib import get_close_matches
 
 from cornerturn.errors import UsageError
 from cornerturn.kernels.controls import CONTROLS
+from cornerturn.kernels.cute_family import CUTE
 from cornerturn.kernels.handwritten import HANDWRITTEN
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.kernels.textbook import TEXTBOOK
 
-CATALOGUE: tuple[Kernel | View, ...] = (*HANDWRITTEN, *TEXTBOOK, *CONTROLS)
+CATALOGUE: tuple[Kernel | View, ...] = (*HANDWRITTEN, *TEXTBOOK, *CUTE, *CONTROLS)
 
 _BY_NAME = {entry.name: entry for entry in CATALOGUE}
 FAMILIES: tuple[str, ...] = tuple(dict.fromkeys(entry.family for entry in CATALOGUE))

@@ -2,9 +2,9 @@
 
 from cornerturn.kernels.grid import accepts_all, ceil_div, matrix_arguments
 from cornerturn.kernels.kernel import CudaSource, Kernel, Launch, View
-from cornerturn.kernels.source import lessons, read_cuda
+from cornerturn.kernels.source import lessons, read_source
 
-_TEXT = read_cuda("controls.cu")
+_TEXT = read_source("controls.cu")
 _LESSONS = lessons(_TEXT)
 
 

@@ -2,7 +2,7 @@
 
 from cornerturn.kernels.grid import Linear, Rule, Tiled, cols_in_fours, first_broken, rows_in_fours, square
 from cornerturn.kernels.kernel import CudaSource, Kernel
-from cornerturn.kernels.source import lessons, read_cuda
+from cornerturn.kernels.source import lessons, read_source
 
 _BLOCK = (16, 16)
 _READ_WIDE = Tiled(16, 64, _BLOCK)
@@ -26,7 +26,7 @@ _TABLE: tuple[tuple[str, Linear | Tiled, tuple[Rule, ...]], ...] = (
     ("f32x4_shared_bcf_merge_write_row2col2d", _WRITE_WIDE, (rows_in_fours,)),
 )
 
-_TEXT = read_cuda("handwritten.cu")
+_TEXT = read_source("handwritten.cu")
 _LESSONS = lessons(_TEXT)
 _SOURCE = CudaSource("handwritten.cu", _TEXT, tuple(name for name, _, _ in _TABLE))
 

@@ -28,6 +28,26 @@ class CudaSource:
 
 
 @dataclass(frozen=True)
+class CuteSource:
+    """One file in the CuTe Python DSL and the kernels to compile from it.
+
+    Its function ``kernels(x, y, rows, cols)`` launches each of them once, under the entry's name.
+
+    Attributes:
+        file: name shown in messages and line tables, for example ``cute.py``.
+        text: the source itself.
+        entries: names of the kernels.
+    """
+
+    file: str
+    text: str
+    entries: tuple[str, ...]
+
+
+Source = CudaSource | CuteSource
+
+
+@dataclass(frozen=True)
 class Launch:
     """How a kernel is started.
 
@@ -50,7 +70,7 @@ class Kernel:
 
     Attributes:
         name: unique in the catalogue.
-        family: ``handwritten``, ``textbook``, ``controls``, ...
+        family: ``handwritten``, ``textbook``, ``cute``, ``controls``, ...
         source: what the kernel is compiled from.
         entry: which of ``source.entries`` it is.
         element_bytes: size of one matrix element.
@@ -61,7 +81,7 @@ class Kernel:
 
     name: str
     family: str
-    source: CudaSource
+    source: Source
     entry: str
     element_bytes: int
     launch: Callable[[int, int], Launch]

@@ -2,7 +2,7 @@
 
 from cornerturn.kernels.grid import Rule, Tiled, cols_in_fours, first_broken, rows_in_fours
 from cornerturn.kernels.kernel import CudaSource, Kernel
-from cornerturn.kernels.source import lessons, read_cuda
+from cornerturn.kernels.source import lessons, read_source
 
 # Name, entry, geometry, and what the kernel's vector accesses demand of the shape on top of it.
 _TABLE: tuple[tuple[str, str, Tiled, tuple[Rule, ...]], ...] = (
@@ -16,7 +16,7 @@ _TABLE: tuple[tuple[str, str, Tiled, tuple[Rule, ...]], ...] = (
     ("tiled_async", "tiled_async", Tiled(32, 4 * 32, (32, 8)), ()),
 )
 
-_TEXT = read_cuda("textbook.cu")
+_TEXT = read_source("textbook.cu")
 _LESSONS = lessons(_TEXT)
 _SOURCE = CudaSource("textbook.cu", _TEXT, tuple(entry for _, entry, _, _ in _TABLE))
 

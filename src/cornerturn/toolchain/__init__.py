@@ -1,7 +1,7 @@
 """Kernel source to Image: PTX, machine code and line table, kept in a cache on disk."""
 
 from cornerturn.toolchain.cache import Cache, CacheInfo, cache_folder
-from cornerturn.toolchain.compilation import DEFAULT_ARCH, build, compile_source
+from cornerturn.toolchain.compilation import DEFAULT_ARCH, build, compile_source, unavailable_reason
 from cornerturn.toolchain.image import Image
 from cornerturn.toolchain.module import Module
 from cornerturn.toolchain.nvrtc import compiler_version, supported_archs
@@ -17,4 +17,5 @@ __all__ = [
     "compile_source",
     "compiler_version",
     "supported_archs",
+    "unavailable_reason",
 ]

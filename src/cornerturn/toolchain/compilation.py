@@ -3,8 +3,10 @@
 from functools import cache
 from pathlib import Path
 
-from cornerturn.kernels.kernel import CudaSource, Kernel
+from cornerturn.errors import MissingExtraError, UsageError
+from cornerturn.kernels.kernel import CudaSource, Kernel, Source
 from cornerturn.toolchain.cache import Cache, cache_folder, cache_key
+from cornerturn.toolchain.cute_dsl import compile_with_cute, cute_version
 from cornerturn.toolchain.image import Image
 from cornerturn.toolchain.module import Module
 from cornerturn.toolchain.nvrtc import OPTIONS, compile_with_nvrtc, compiler_version
@@ -18,7 +20,7 @@ def build(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Image:
     Raises:
         CompileError: the source does not compile; carries the compiler's log with file and line.
         UsageError: the compiler does not know ``arch``.
-        MissingExtraError: the compiler is not installed.
+        MissingExtraError: the compiler is not installed, and no cache holds what it would make.
 
     Example:
         >>> from cornerturn.kernels.catalogue import find
@@ -28,8 +30,20 @@ def build(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Image:
     return compile_source(kernel.source, arch).image(kernel.entry)
 
 
-def compile_source(source: CudaSource, arch: str = DEFAULT_ARCH) -> Module:
+def unavailable_reason(source: Source, arch: str = DEFAULT_ARCH) -> str | None:
+    """Why ``source`` cannot be had for ``arch`` here: no compiler, or one that does not know ``arch``; else None."""
+    try:
+        compile_source(source, arch)
+    except (MissingExtraError, UsageError) as error:
+        return str(error)
+    return None
+
+
+def compile_source(source: Source, arch: str = DEFAULT_ARCH) -> Module:
     """Compile ``source`` with all its entries, or take it from this process's memory or the disk cache.
+
+    What another version of the compiler left in the cache is compiled anew; where there is no compiler, it serves:
+    a cache that was filled elsewhere is all that a machine needs.
 
     Raises: as ``build``.
     """
@@ -37,11 +51,31 @@ def compile_source(source: CudaSource, arch: str = DEFAULT_ARCH) -> Module:
 
 
 @cache
-def _compile_once(source: CudaSource, arch: str, folder: Path) -> Module:
-    disk = Cache(folder)
-    key = cache_key((compiler_version(), *OPTIONS, arch, source.file, source.text, *source.entries))
+def _compile_once(source: Source, arch: str, folder: Path) -> Module:
+    disk, key = Cache(folder), _key(source, arch)
     module = disk.load(key)
-    if module is None:
-        module = compile_with_nvrtc(source, arch)
+    if module is None or not _is_current(module, source):
+        module = _compile(source, arch)
         disk.store(key, module)
     return module
+
+
+def _compile(source: Source, arch: str) -> Module:
+    if isinstance(source, CudaSource):
+        return compile_with_nvrtc(source, arch)
+    return compile_with_cute(source, arch)
+
+
+def _key(source: Source, arch: str) -> str:
+    """Everything that decides the code, except for the compiler's version."""
+    language = ("cuda", *OPTIONS) if isinstance(source, CudaSource) else ("cute",)
+    return cache_key((*language, arch, source.file, source.text, *source.entries))
+
+
+def _is_current(module: Module, source: Source) -> bool:
+    """Whether the installed compiler made the module, or there is none that could make another."""
+    version = compiler_version if isinstance(source, CudaSource) else cute_version
+    try:
+        return module.compiler == version()
+    except MissingExtraError:
+        return True
