@@ -17,7 +17,7 @@ from cornerturn.emulator.types import PACKED, TYPES, WIDER, Array, Type
 
 Function = Callable[..., Array]
 
-DECORATION = frozenset({"rn", "ftz", "approx", "full", "uni", "to"})
+DECORATION = frozenset({"rn", "approx", "full", "uni", "to", "ftz"})
 """Modifiers that choose no other meaning here: round-to-nearest is what NumPy does."""
 
 
@@ -30,31 +30,37 @@ class Operation:
     sources: tuple[Type, ...]
 
 
-_MEANINGS: dict[str, tuple[str, Function]] = {}
+MEANINGS: dict[str, tuple[str, Function]] = {}
+"""``key_of`` an instruction -> its signature and what it computes."""
 
 
 def meaning(key: str, signature: str = "t = t, t") -> Callable[[Function], Function]:
     """Register a function as the meaning of ``opcode.modifiers``."""
 
     def register(function: Function) -> Function:
-        _MEANINGS[key] = signature, function
+        MEANINGS[key] = signature, function
         return function
 
     return register
 
 
+def key_of(opcode: str, modifiers: tuple[str, ...]) -> str:
+    """The name under which a meaning is registered: the opcode and the modifiers that choose it."""
+    if opcode == "cvta" and "to" in modifiers:
+        opcode = "cvta.to"
+    types = (*TYPES, *PACKED)
+    return ".".join([opcode, *(name for name in modifiers if name not in types and name not in DECORATION)])
+
+
 def resolve(opcode: str, modifiers: tuple[str, ...]) -> Operation | None:
     """The operation that an opcode with modifiers stands for, or None when it has no meaning here."""
-    if "to" in modifiers and opcode == "cvta":
-        opcode = "cvta.to"
     types = [name for name in modifiers if name in TYPES or name in PACKED]
-    flags = [name for name in modifiers if name not in types and name not in DECORATION]
     if types and types[0] in PACKED:
-        return _resolve_packed(opcode, flags, types)
-    key = ".".join([opcode, *flags])
-    if key not in _MEANINGS:
+        return _resolve_packed(opcode, modifiers, types)
+    key = key_of(opcode, modifiers)
+    if key not in MEANINGS:
         return None
-    signature, function = _MEANINGS[key]
+    signature, function = MEANINGS[key]
     names = {"t": types[0] if types else "", "t2": types[-1] if types else ""}
 
     def of(word: str) -> Type | None:
@@ -64,10 +70,29 @@ def resolve(opcode: str, modifiers: tuple[str, ...]) -> Operation | None:
     result, sources = of(left), tuple(of(word) for word in right.split(", "))
     if result is None or None in sources:
         return None
-    return Operation(function, result, tuple(source for source in sources if source is not None))
+    operation = Operation(function, result, tuple(source for source in sources if source is not None))
+    return _flushing(operation) if "ftz" in modifiers else operation
 
 
-def _resolve_packed(opcode: str, flags: list[str], types: list[str]) -> Operation | None:
+def _flushing(operation: Operation) -> Operation | None:
+    """``.ftz``: subnormal f32 sources and results count as zero of their sign."""
+    if TYPES["f32"] not in (operation.result, *operation.sources):
+        return None
+
+    def flush(value: Array, kind: Type) -> Array:
+        if kind.name != "f32":
+            return value
+        value = value.astype(np.float32)
+        return np.where(np.abs(value) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), value), value)
+
+    def apply(*operands: Array) -> Array:
+        flushed = [flush(value, kind) for value, kind in zip(operands, operation.sources, strict=True)]
+        return flush(operation.apply(*flushed), operation.result)
+
+    return Operation(apply, operation.result, operation.sources)
+
+
+def _resolve_packed(opcode: str, modifiers: tuple[str, ...], types: list[str]) -> Operation | None:
     """Two halves in one 32-bit register: the scalar meaning, done on each."""
     half, whole = PACKED[types[0]], TYPES["b32"]
     if opcode == "cvt":
@@ -78,8 +103,12 @@ def _resolve_packed(opcode: str, flags: list[str], types: list[str]) -> Operatio
         def half_of(value: Array) -> Array:
             return value.astype(half.dtype)
 
-        return Operation(pack, whole, (TYPES["f32"], TYPES["f32"])) if types[-1] == "f32" and not flags else None
-    scalar = resolve(opcode, (*flags, half.name))
+        return (
+            Operation(pack, whole, (TYPES["f32"], TYPES["f32"]))
+            if types[-1] == "f32" and key_of(opcode, modifiers) == "cvt"
+            else None
+        )
+    scalar = resolve(opcode, (*(name for name in modifiers if name not in PACKED), half.name))
     if scalar is None:
         return None
 
@@ -206,27 +235,43 @@ def neg(a: Array) -> Array:
 
 @meaning("min")
 def minimum(a: Array, b: Array) -> Array:
-    return np.fmin(a, b)
+    return _number(minimum_nan(a, b), a, b)
 
 
 @meaning("max")
 def maximum(a: Array, b: Array) -> Array:
-    return np.fmax(a, b)
+    return _number(maximum_nan(a, b), a, b)
 
 
 @meaning("min.NaN")
 def minimum_nan(a: Array, b: Array) -> Array:
-    return np.minimum(a, b)
+    return _ordered(np.minimum, a, b, tie=np.bitwise_or)
 
 
 @meaning("max.NaN")
 def maximum_nan(a: Array, b: Array) -> Array:
-    return np.maximum(a, b)
+    return _ordered(np.maximum, a, b, tie=np.bitwise_and)
+
+
+def _ordered(choose: Function, a: Array, b: Array, tie: Function) -> Array:
+    """NaN, the canonical one, if either is; of equal floats, which differ in the sign of zero only, ``tie``."""
+    if a.dtype.kind != "f":
+        return choose(a, b)
+    bits = np.dtype(f"u{a.dtype.itemsize}")
+    chosen = np.where(a == b, tie(a.view(bits), b.view(bits)).view(a.dtype), choose(a, b))
+    return np.where(np.isnan(chosen), (~bits.type(0) >> bits.type(1)).view(a.dtype), chosen)
+
+
+def _number(chosen: Array, a: Array, b: Array) -> Array:
+    """The other operand where just one is NaN."""
+    if a.dtype.kind != "f":
+        return chosen
+    return np.where(np.isnan(a) & ~np.isnan(b), b, np.where(np.isnan(b) & ~np.isnan(a), a, chosen))
 
 
 @meaning("fma", "t = t, t, t")
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """One rounding. Below double: the sum is rounded to odd in double, which a second rounding cannot spoil."""
+    """One rounding. Below double: the sum is rounded to odd in double, which the result's own rounding cannot spoil."""
     if a.dtype == np.float64:
         return np.asarray(_fma64(a, b, c), dtype=np.float64)
     product, addend = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
@@ -236,11 +281,11 @@ def fma(a: Array, b: Array, c: Array) -> Array:
     even = (total.view(np.uint64) & np.uint64(1)) == 0
     inexact = np.isfinite(total) & (error != 0) & even
     towards = np.where(error > 0, np.inf, -np.inf)
-    return np.where(inexact, np.nextafter(total, towards), total).astype(a.dtype)
+    return np.where(inexact, np.nextafter(total, towards), total)
 
 
 def _fma64_one(a: float, b: float, c: float) -> float:
-    if not np.isfinite([a, b, c]).all() or a * b == 0:
+    if not np.isfinite([a, b, c]).all() or a == 0 or b == 0:
         return a * b + c
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     try:

@@ -19,8 +19,8 @@ class Type:
     Attributes:
         name: as PTX spells it, for example ``s32``.
         bytes: its size.
-        dtype: what an instruction computes with. bf16 has no NumPy type and computes as float32, which every
-            bf16 operation may do without rounding twice (24 bits of precision >= 2 * 8 + 2).
+        dtype: what an instruction computes with. bf16 has no NumPy type and computes as float32: sums, products and
+            quotients may be rounded there first (24 bits of precision >= 2 * 8 + 2).
     """
 
     name: str
@@ -44,10 +44,10 @@ class Type:
 
     def encode(self, values: Array, register: "np.dtype[Any]") -> Array:
         """Values -> the bits of a ``register``; narrow integers extend by their own sign."""
-        if values.dtype != self.dtype:
-            values = _convert(values, self.dtype)
         if self.name == "bf16":
             values = _round_to_bf16(values)
+        elif values.dtype != self.dtype:
+            values = _convert(values, self.dtype)
         if values.dtype == register:
             return values
         if values.dtype.itemsize == register.itemsize:
@@ -68,10 +68,20 @@ def _convert(values: Array, dtype: "np.dtype[Any]") -> Array:
 
 
 def _round_to_bf16(values: Array) -> Array:
-    """float32 -> bf16 bits, to nearest, ties to even."""
-    bits = values.view(np.uint32)
+    """Any number -> bf16 bits, to nearest, ties to even."""
+    single = values if values.dtype == np.float32 else _round_to_odd(values)
+    bits = single.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-    return np.where(np.isnan(values), np.uint32(0x7FFF), rounded).astype(np.uint16)
+    return np.where(np.isnan(single), np.uint32(0x7FFF), rounded).astype(np.uint16)
+
+
+def _round_to_odd(values: Array) -> Array:
+    """Any number -> the float32 beside it whose last bit is 1, unless it is one: a later rounding sees no false tie."""
+    near = np.asarray(values.astype(np.float32))
+    back = _convert(near, values.dtype)
+    even = (near.view(np.uint32) & np.uint32(1)) == 0
+    beside = np.nextafter(near, np.where(values > back, np.float32(np.inf), np.float32(-np.inf)))
+    return np.where((back != values) & even & np.isfinite(near), beside, near)
 
 
 TYPES: dict[str, Type] = {

@@ -1,0 +1,105 @@
+"""Small launches for the emulator's tests: one PTX instruction, a PTX kernel, a CUDA C++ kernel."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cornerturn.emulator import Emulation, Memory, emulate
+from cornerturn.kernels.kernel import CudaSource
+from cornerturn.toolchain import Image, compile_source
+
+WARP = 32
+BYTES = {"pred": 4} | {f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)}
+HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
+
+Extent = int | tuple[int, ...]
+
+
+def launch_ptx(
+    ptx: str, entry: str, *arguments: Any, grid: Extent = 1, block: Extent = WARP, shared_bytes: int = 0
+) -> Emulation:
+    """Run a kernel; arrays among the arguments are bound and changed in place, all else passes as it is."""
+    memory = Memory()
+    bound = [
+        memory.bind(value, f"argument{n}") if isinstance(value, np.ndarray) and value.ndim else value
+        for n, value in enumerate(arguments)
+    ]
+    return emulate(
+        ptx,
+        entry,
+        memory,
+        grid=_extent(grid),
+        block=_extent(block),
+        arguments=bound,
+        shared_bytes=shared_bytes,
+    )
+
+
+def _extent(size: Extent) -> tuple[int, int, int]:
+    axes = (size,) if isinstance(size, int) else size
+    return (*axes, 1, 1)[:3]  # type: ignore[return-value]
+
+
+def image_of(text: str, entry: str = "kernel") -> Image:
+    """Compile CUDA C++; ``entry`` is the kernel in it."""
+    return compile_source(CudaSource("kernel.cu", text, (entry,))).image(entry)
+
+
+def launch_cuda(text: str, *arguments: Any, entry: str = "kernel", **launch: Any) -> Emulation:
+    """Compile CUDA C++ and run the kernel ``entry``."""
+    image = image_of(text, entry)
+    return launch_ptx(image.ptx, image.symbol, *arguments, **launch)
+
+
+def instruction_kernel(signature: str, lines: str) -> str:
+    """A kernel whose lane t loads element t of each source, runs the lines and stores ``%d``."""
+    result, sources = signature.split(" = ")
+    loads, declared = [], [f".reg .{result} %d;"]
+    kinds = [kind for kind in sources.split(", ") if kind]
+    for name, kind in zip("abcef", kinds, strict=False):
+        declared.append(f".reg .{kind} %{name};")
+        loads.append(_load(name, kind))
+    parameters = ", ".join(f".param .u64 p{name}" for name in ["d", *"abcef"[: len(kinds)]])
+    value, store = ("%word", "u32") if result == "pred" else ("%d", f"b{8 * BYTES[result]}")
+    return f"""{HEADER}
+.visible .entry kernel({parameters}) {{
+    {" ".join(declared)}
+    .reg .u32 %lane, %word; .reg .u64 %at;
+    mov.u32 %lane, %tid.x;
+    {" ".join(loads)}
+    {lines}
+    {"selp.u32 %word, 1, 0, %d;" if result == "pred" else ""}
+    {_address("d", BYTES[result])}
+    st.global.{store} [%at], {value};
+    ret;
+}}
+"""
+
+
+def _address(name: str, size: int) -> str:
+    return f"ld.param.u64 %at, [p{name}]; mad.wide.u32 %at, %lane, {size}, %at;"
+
+
+def _load(name: str, kind: str) -> str:
+    if kind == "pred":
+        return f"{_address(name, 4)} ld.global.u32 %word, [%at]; setp.ne.u32 %{name}, %word, 0;"
+    return f"{_address(name, BYTES[kind])} ld.global.b{8 * BYTES[kind]} %{name}, [%at];"
+
+
+def run_instruction(signature: str, lines: str, rows: Sequence[tuple[int, ...]]) -> list[int]:
+    """Bits of ``%d`` for each row of source bits (``%a, %b, %c, %e, %f``); at most one warp of rows.
+
+    ``signature`` gives the register types, as ``u64 = u32, u32``.
+    """
+    result, sources = signature.split(" = ")
+    kinds = [kind for kind in sources.split(", ") if kind]
+    padded = [*rows, *[rows[0]] * (WARP - len(rows))]
+    output = np.zeros(WARP, dtype=f"u{BYTES[result]}")
+    inputs = [
+        np.array([row[n] % 2 ** (8 * BYTES[kind]) for row in padded], dtype=f"u{BYTES[kind]}")
+        for n, kind in enumerate(kinds)
+    ]
+    emulation = launch_ptx(instruction_kernel(signature, lines), "kernel", output, *inputs)
+    assert emulation.hazards == ()
+    return [int(bits) for bits in output[: len(rows)]]
