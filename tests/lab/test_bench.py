@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from cornerturn.emulator import Access
+from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.gpu import Timing
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.lab import bench
@@ -93,6 +94,23 @@ def test_refused_and_unmaterialised_results_as_json():
     assert view["refused"] == "a view moves nothing"
     assert diagonal["valid"] is view["valid"] is False
     assert diagonal["counters"] is view["counters"] is None
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(MissingExtraError("install it"), "not installed"), (UsageError("unknown architecture"), "refused")],
+)
+def test_a_kernel_that_cannot_be_compiled_here_does_not_stop_the_others(monkeypatch, error, status):
+    def run_emulated(kernel, x, arch, progress):
+        if kernel.family == "cute":
+            raise error
+        return Run(x, None)
+
+    monkeypatch.setattr(bench, "run_emulated", run_emulated)
+    entries = [find("cute_row_smem"), find("naive")]
+    first, second = bench_on_emulator(entries, distinct(4, 4), "sm_90", ignore)
+    assert (first.status, first.refused) == (status, str(error))
+    assert second.status == "valid"
 
 
 def timing(seconds):

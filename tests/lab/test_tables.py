@@ -6,6 +6,7 @@ from rich.console import Console
 
 from cornerturn.gpu import Timing
 from cornerturn.kernels.catalogue import CATALOGUE
+from cornerturn.lab import tables
 from cornerturn.lab.bench import Counters, Result
 from cornerturn.lab.tables import bench_tables, catalogue_table, facts_table
 
@@ -75,6 +76,14 @@ def test_rows_that_did_not_run_say_why():
     assert "wrong: second: k.cu:3: misaligned\n" in text
 
 
+def test_kernels_without_their_compiler_say_what_brings_it():
+    reason = "CuTe kernels need a compiler; install it with: pip install 'cornerturn[cute]'"
+    results = [emulated(kernel, status="not installed", refused=reason) for kernel in ("first", "second")]
+    text = render(bench_tables(results, "emulator"), width=140)
+    assert re.search(r" not +\nfirst +installed", text)
+    assert f"not installed: {reason}: first, second\n" in text
+
+
 def test_brackets_in_text_are_no_markup():
     results = [emulated("k", status="wrong", faults=("y[0, 1] is [red] wrong",))]
     assert "y[0, 1] is [red] wrong" in render(bench_tables(results, "a [bold] device"))
@@ -104,9 +113,19 @@ def test_the_catalogue_lists_every_entry_in_order():
     text = render(catalogue_table(CATALOGUE), width=80)
     positions = [text.index(f"\n  {entry.name} ") for entry in CATALOGUE]
     assert positions == sorted(positions)
-    for family in ("handwritten", "textbook", "controls"):
+    for family in ("handwritten", "textbook", "cute", "controls"):
         assert text.count(f"\n{family}") == 1
     assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_the_catalogue_says_which_family_cannot_be_compiled(monkeypatch):
+    def reason(source):
+        return "no compiler for it" if source.file == "cute.py" else None
+
+    monkeypatch.setattr(tables, "unavailable_reason", reason)
+    text = render(catalogue_table(CATALOGUE))
+    assert re.search(r"\ncute +no compiler for it *\n", text)
+    assert text.count("no compiler for it") == 1
 
 
 def test_facts_are_one_a_line():

@@ -6,13 +6,14 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from cornerturn.emulator import Access
+from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.gpu import Device, Timing
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab.matrices import Matrix
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu, time_library_copy
 
-Status = Literal["valid", "wrong", "refused", "not materialised"]
+Status = Literal["valid", "wrong", "refused", "not installed", "not materialised"]
 
 _PLACES = ("global load", "global store", "shared load", "shared store")
 
@@ -87,7 +88,8 @@ class Result:
         bytes: read and written by a perfect kernel, twice the size of x.
         device: ``gpu`` or ``emulator``.
         status: ``valid`` when it ran, every bit of the output is right and no hazard was found; ``wrong``
-            when it ran and that does not hold; ``refused`` and ``not materialised`` when it did not run.
+            when it ran and that does not hold; ``refused``, ``not installed`` (its compiler) and ``not
+            materialised`` when it did not run.
         refused: why it did not run, else None.
         faults: why a kernel that ran is wrong, one sentence each.
         instructions: warp-level PTX instructions executed, on the emulator.
@@ -199,7 +201,12 @@ def _result(
         return result("not materialised", refused="a view moves nothing")
     if rule := entry.refuses(rows, cols):
         return result("refused", refused=rule)
-    done = run(entry)
+    try:
+        done = run(entry)
+    except MissingExtraError as error:
+        return result("not installed", refused=str(error))
+    except UsageError as error:  # an architecture that the kernel's compiler does not know
+        return result("refused", refused=str(error))
     emulation = done.emulation
     return result(
         "valid" if done.valid else "wrong",

@@ -9,7 +9,7 @@ from cornerturn.errors import CornerturnError
 from cornerturn.gpu import Device, open_device
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compiler_version
 
-_LIBRARIES = ("numpy", "numba", "cuda-bindings", "cuda-core", "rich", "click")
+_LIBRARIES = ("numpy", "numba", "cuda-bindings", "cuda-core", "nvidia-cutlass-dsl", "rich", "click")
 
 
 def device_record(device: Device | None) -> dict[str, object]:

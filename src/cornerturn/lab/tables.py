@@ -14,8 +14,15 @@ from rich.text import Text
 
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab.bench import Result, Traffic
+from cornerturn.toolchain import unavailable_reason
 
-_STATUS_STYLES = {"valid": "green", "wrong": "bold red", "refused": "yellow", "not materialised": "dim"}
+_STATUS_STYLES = {
+    "valid": "green",
+    "wrong": "bold red",
+    "refused": "yellow",
+    "not installed": "yellow",
+    "not materialised": "dim",
+}
 
 
 def bench_tables(results: Sequence[Result], where: str) -> RenderableType:
@@ -97,14 +104,16 @@ def _status(result: Result) -> Text:
 
 
 def _notes(results: Sequence[Result]) -> list[Text]:
-    """Why kernels were refused, one line a rule, and what the wrong ones did wrong, one line a fault."""
-    rules = dict.fromkeys(result.refused for result in results if result.status == "refused")
-    refused = [
-        Text(f"refused: {rule}: {', '.join(result.kernel for result in results if result.refused == rule)}")
-        for rule in rules
+    """Why kernels did not run, one line a reason, and what the wrong ones did wrong, one line a fault."""
+    reasons = dict.fromkeys(
+        (result.status, result.refused) for result in results if result.status in ("refused", "not installed")
+    )
+    not_run = [
+        Text(f"{status}: {reason}: {', '.join(result.kernel for result in results if result.refused == reason)}")
+        for status, reason in reasons
     ]
     wrong = [Text(f"wrong: {result.kernel}: {fault}", "red") for result in results for fault in result.faults]
-    return refused + wrong
+    return not_run + wrong
 
 
 def _number(value: float) -> str:
@@ -118,12 +127,14 @@ def _microseconds(seconds: float) -> str:
 
 
 def catalogue_table(entries: Sequence[Kernel | View]) -> Table:
-    """The catalogue with its lessons, family by family."""
+    """The catalogue with its lessons, family by family; beside a family that cannot be compiled here stands why."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     table.add_column("kernel", no_wrap=True)
     table.add_column("lesson")
-    for family, members in groupby(entries, key=attrgetter("family")):
-        table.add_row(Text(family, "bold"))
+    for family, group in groupby(entries, key=attrgetter("family")):
+        members = list(group)
+        reasons = (unavailable_reason(entry.source) for entry in members if isinstance(entry, Kernel))
+        table.add_row(Text(family, "bold"), Text(next(filter(None, reasons), ""), "yellow"))
         for entry in members:
             table.add_row(Text(f"  {entry.name}"), Text(entry.lesson))
     return table

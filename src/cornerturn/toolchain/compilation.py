@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from cornerturn.errors import MissingExtraError, UsageError
+from cornerturn.errors import MissingExtraError
 from cornerturn.kernels.kernel import CudaSource, Kernel, Source
 from cornerturn.toolchain.cache import Cache, cache_folder, cache_key
 from cornerturn.toolchain.cute_dsl import compile_with_cute, cute_version
@@ -31,11 +31,14 @@ def build(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Image:
 
 
 def unavailable_reason(source: Source, arch: str = DEFAULT_ARCH) -> str | None:
-    """Why ``source`` cannot be had for ``arch`` here: no compiler, or one that does not know ``arch``; else None."""
+    """Why ``source`` cannot be had here: its compiler is not installed and no cache holds what it would make; or None.
+
+    Nothing is compiled to find out.
+    """
     try:
-        compile_source(source, arch)
-    except (MissingExtraError, UsageError) as error:
-        return str(error)
+        _installed_compiler(source)
+    except MissingExtraError as error:
+        return None if Cache(cache_folder()).load(_key(source, arch)) else str(error)
     return None
 
 
@@ -74,8 +77,11 @@ def _key(source: Source, arch: str) -> str:
 
 def _is_current(module: Module, source: Source) -> bool:
     """Whether the installed compiler made the module, or there is none that could make another."""
-    version = compiler_version if isinstance(source, CudaSource) else cute_version
     try:
-        return module.compiler == version()
+        return module.compiler == _installed_compiler(source)
     except MissingExtraError:
         return True
+
+
+def _installed_compiler(source: Source) -> str:
+    return compiler_version() if isinstance(source, CudaSource) else cute_version()
