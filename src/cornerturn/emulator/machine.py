@@ -9,7 +9,7 @@ from cornerturn.emulator.decode import decode
 from cornerturn.emulator.operands import Operands, Reader, Step, Unsupported
 from cornerturn.emulator.program import EXITS, Block, blocks_of, is_barrier
 from cornerturn.emulator.ptx import Entry, Instruction
-from cornerturn.emulator.types import TYPES
+from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import EmulatorError
 
@@ -51,7 +51,7 @@ class Machine:
         """
         barriers, end = Barriers(wave, self.blocks), len(self.blocks)
         for _ in range(MAX_VISITS):
-            ready = np.where(barriers.waiting, end, wave.pc) if barriers.occupied else wave.pc
+            ready: Array = np.where(barriers.waiting, end, wave.pc) if barriers.occupied else wave.pc
             rank = int(ready.min())
             if rank < end:
                 self._visit(wave, barriers, rank, ready == rank)
@@ -67,7 +67,7 @@ class Machine:
         wave: Wave,
         barriers: Barriers,
         rank: int,
-        mask: "np.ndarray[tuple[int, int], np.dtype[np.bool_]]",
+        mask: Array,
     ) -> None:
         decoded = self.decoded[rank]
         block, end = decoded.block, decoded.block.end

@@ -93,7 +93,7 @@ class Wave:
         self.lane = np.arange(self.lanes_per_block, dtype=np.int64)[None, :]
         self.shape = (count, self.lanes_per_block)
         self.alive = np.broadcast_to(self.lane < self.threads, self.shape).copy()
-        self.pc = np.where(self.alive, 0, end).astype(np.int32)
+        self.pc: Array = np.where(self.alive, 0, end).astype(np.int32)
         self.end = end
         self.parked: Array | None = None
         self.commits = np.zeros(self.shape, dtype=np.int32)

@@ -178,7 +178,7 @@ def bench_on_gpu(
     """
     step("copy roof", 0)
     copy = run_on_gpu(COPY, x, device, plan)
-    roof = min(timing.median for timing in (copy.timing, time_library_copy(x.nbytes, device, plan)) if timing)
+    roof = min(timing.median for timing in (copy.timing, time_library_copy(x, device, plan)) if timing)
 
     def run(kernel: Kernel) -> Run:
         return copy if kernel is COPY else run_on_gpu(kernel, x, device, plan)

@@ -111,7 +111,7 @@ def run_emulated(kernel: Kernel, x: Matrix, arch: str = DEFAULT_ARCH, progress: 
 
 
 def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | None = None) -> Run:
-    """Compile ``kernel`` for ``device``, launch it, check every bit, then time it.
+    """Compile ``kernel`` for ``device``, launch it on a poisoned output, time it, then check every bit.
 
     Args:
         kernel: of the catalogue, or made alike.
@@ -130,7 +130,6 @@ def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | Non
     with device.upload(x) as x_buffer, device.upload(poison(expected)) as y_buffer:
         arguments = _arguments(launch, {"x": x_buffer, "y": y_buffer})
         function.launch(launch.grid, launch.block, arguments, launch.shared_bytes)
-        y = y_buffer.download(expected.shape, np.uint32)
         timing = None
         if plan is not None:
             timing = time_launches(
@@ -140,13 +139,13 @@ def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | Non
                 plan.warmup,
                 plan.cold,
             )
+        y = y_buffer.download(expected.shape, np.uint32)
     return Run(y, compare(y, expected), timing=timing)
 
 
-def time_library_copy(nbytes: int, device: Device, plan: TimingPlan) -> Timing:
-    """Time the driver's own device-to-device copy of ``nbytes`` bytes."""
-    with device.allocate(nbytes) as source, device.allocate(nbytes) as target:
-        source.fill(0)
+def time_library_copy(x: Matrix, device: Device, plan: TimingPlan) -> Timing:
+    """Time the driver's own device-to-device copy of ``x``."""
+    with device.upload(x) as source, device.allocate(x.nbytes) as target:
         return time_launches(
             device, lambda stream: target.copy_from(source, stream), plan.repeat, plan.warmup, plan.cold
         )
