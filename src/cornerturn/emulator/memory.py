@@ -42,7 +42,7 @@ class Store:
             return None
         ones = int.from_bytes(b"\1" * element, "little")
         parts = _gather(self.written, offsets, element, count, self.skew)
-        missing: Array = np.logical_or.reduce([part != ones for part in parts])
+        missing = np.any(np.stack([part != ones for part in parts]), axis=0)
         return missing if missing.any() else None
 
     def store(self, offsets: Array, parts: list[Array]) -> None:

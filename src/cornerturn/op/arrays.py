@@ -13,7 +13,7 @@ from cornerturn.errors import UsageError
 AnyArray = NDArray[Any]
 
 CACHE_LINE_BYTES = 64
-_OVERLAP_EFFORT = 100_000  # candidate solutions that NumPy may try before an overlap counts as possible
+_OVERLAP_EFFORT: Any = 100_000  # candidate solutions that NumPy may try before an overlap counts as possible
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,6 @@ def overlap(a: AnyArray, b: AnyArray) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(a, b, max_work=_OVERLAP_EFFORT)  # type: ignore[arg-type]
+        return bool(np.shares_memory(a, b, max_work=_OVERLAP_EFFORT))
     except np.exceptions.TooHardError:
         return True
