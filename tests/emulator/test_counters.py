@@ -1,0 +1,154 @@
+"""The counting rules against a slow reference, written lane by lane from the rules' text, and by hand."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cornerturn.emulator import counters
+
+WIDTHS = (1, 2, 4, 8, 16)
+LANES = range(32)
+
+Warp = dict[int, int]
+"""Address of every active lane."""
+
+
+def plain_distinct(warp: Warp, unit: int) -> int:
+    return len({address // unit for address in warp.values()})
+
+
+def plain_ideal(warp: Warp, width: int, unit: int) -> int:
+    used, rest = divmod(len(warp) * width, unit)
+    return used + (rest > 0)
+
+
+def plain_wavefronts(warp: Warp, width: int, load: bool) -> int:
+    groups = {1: 1, 2: 1, 4: 1, 8: 2, 16: 4}[width]
+    if load and groups > 1 and (agrees(warp, 1) or agrees(warp, 2)):
+        groups //= 2
+    lanes = 32 // groups
+    return sum(plain_conflict(warp, range(g * lanes, (g + 1) * lanes), width) for g in range(groups))
+
+
+def agrees(warp: Warp, distance: int) -> bool:
+    return all(warp.get(lane ^ distance, address) == address for lane, address in warp.items())
+
+
+def plain_conflict(warp: Warp, lanes: range, width: int) -> int:
+    words = {(warp[lane] + byte) // 4 for lane in lanes if lane in warp for byte in range(width)}
+    return max(Counter(word % 32 for word in words).values(), default=0)
+
+
+def dense(warps: list[Warp]) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses and activity as warps x 32, with rubbish in the inactive lanes."""
+    addresses = np.array([[warp.get(lane, 7 * lane + 3) for lane in LANES] for warp in warps], dtype=np.uint64)
+    active = np.array([[lane in warp for lane in LANES] for warp in warps])
+    return addresses, active
+
+
+@st.composite
+def warps_of(draw: st.DrawFn, width: int) -> list[Warp]:
+    """Warps with scattered, strided, swizzled and paired-up addresses, whole and in part."""
+    number = st.integers(0, 255)
+    strided = st.builds(lambda base, step: [(base + lane * step) * width for lane in LANES], number, st.integers(0, 40))
+    tile = st.builds(
+        lambda pitch, key: [(lane % 8 * pitch + (lane // 8 ^ lane % 8 * key)) * width for lane in LANES],
+        st.integers(1, 40),
+        st.integers(0, 3),
+    )
+    scattered = st.lists(number.map(lambda n: n * width), min_size=32, max_size=32)
+    shape = st.one_of(strided, tile, scattered)
+    paired = st.builds(lambda a, mask: [a[lane & ~mask] for lane in LANES], shape, st.sampled_from([0, 1, 2, 3, 4, 7]))
+    mask = st.one_of(
+        st.just(2**32 - 1),
+        st.integers(0, 2**32 - 1),
+        st.sampled_from([0, 1, 0xFFFF, 0x5555_5555, 0x3333_3333, 0x0F0F_0F0F]),
+    )
+    pairs = draw(st.lists(st.tuples(paired, mask), min_size=1, max_size=6))
+    return [{lane: addresses[lane] for lane in LANES if bits >> lane & 1} for addresses, bits in pairs]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_global_memory_counts_sectors_and_lines(width: int, data: st.DataObject):
+    warps = data.draw(warps_of(width))
+    addresses, active = dense(warps)
+    assert counters.sectors(addresses, active).tolist() == [plain_distinct(warp, 32) for warp in warps]
+    assert counters.lines(addresses, active).tolist() == [plain_distinct(warp, 128) for warp in warps]
+    for unit in (32, 128):
+        assert counters.ideal(active, width, unit).tolist() == [plain_ideal(warp, width, unit) for warp in warps]
+
+
+@pytest.mark.parametrize("load", [True, False], ids=["load", "store"])
+@pytest.mark.parametrize("width", WIDTHS)
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_shared_memory_counts_wavefronts(width: int, load: bool, data: st.DataObject):
+    warps = data.draw(warps_of(width))
+    addresses, active = dense(warps)
+    found = counters.wavefronts(addresses, active, width, load).tolist()
+    assert found == [plain_wavefronts(warp, width, load) for warp in warps]
+
+
+def warp(function: object, active: range = LANES) -> tuple[np.ndarray, np.ndarray]:
+    return dense([{lane: function(lane) for lane in active}])  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("what", "addresses", "sectors", "lines"),
+    [
+        ("contiguous 4-byte", lambda lane: 4 * lane, 4, 1),
+        ("contiguous 8-byte", lambda lane: 8 * lane, 8, 2),
+        ("contiguous 16-byte", lambda lane: 16 * lane, 16, 4),
+        ("contiguous bytes", lambda lane: lane, 1, 1),
+        ("everyone the same", lambda lane: 400, 1, 1),
+        ("one sector on", lambda lane: 32 + 4 * lane, 4, 2),
+        ("half a sector on", lambda lane: 16 + 4 * lane, 5, 2),
+        ("every second word", lambda lane: 8 * lane, 8, 2),
+        ("down a column of 1024 floats", lambda lane: 4096 * lane, 32, 32),
+        ("backwards", lambda lane: 4 * (31 - lane), 4, 1),
+    ],
+)
+def test_sectors_by_hand(what: str, addresses: object, sectors: int, lines: int):
+    assert counters.sectors(*warp(addresses)).tolist() == [sectors]
+    assert counters.lines(*warp(addresses)).tolist() == [lines]
+
+
+@pytest.mark.parametrize(
+    ("what", "width", "addresses", "loads", "stores"),
+    [
+        ("a row of words", 4, lambda lane: 4 * lane, 1, 1),
+        ("a broadcast", 4, lambda lane: 64, 1, 1),
+        ("every second bank", 4, lambda lane: 8 * lane, 2, 2),
+        ("a column, pitch 32 words", 4, lambda lane: 128 * lane, 32, 32),
+        ("a column, pitch 33 words", 4, lambda lane: 132 * lane, 1, 1),
+        ("a column, pitch 34 words", 4, lambda lane: 136 * lane, 2, 2),
+        ("bytes of 8 words", 1, lambda lane: lane, 1, 1),
+        ("bytes a row apart", 1, lambda lane: 128 * lane, 32, 32),
+        ("halves of 16 words", 2, lambda lane: 2 * lane, 1, 1),
+        ("a row of pairs", 8, lambda lane: 8 * lane, 2, 2),
+        ("a row of fours", 16, lambda lane: 16 * lane, 4, 4),
+        ("a column of fours, pitch 32 words", 16, lambda lane: 128 * lane, 32, 32),
+        ("one pair for all", 8, lambda lane: 0, 1, 2),
+        ("one four for all", 16, lambda lane: 0, 2, 4),
+        ("neighbours share a pair", 8, lambda lane: 8 * (lane // 2), 1, 2),
+        ("neighbours share a four", 16, lambda lane: 16 * (lane // 2), 2, 4),
+        ("lanes two apart share a pair", 8, lambda lane: 8 * (lane & ~2), 2, 2),
+        ("lanes four apart share a pair", 8, lambda lane: 8 * (lane & ~4), 2, 2),
+    ],
+)
+def test_wavefronts_by_hand(what: str, width: int, addresses: object, loads: int, stores: int):
+    assert counters.wavefronts(*warp(addresses), width, load=True).tolist() == [loads]
+    assert counters.wavefronts(*warp(addresses), width, load=False).tolist() == [stores]
+
+
+def test_a_warp_without_an_active_lane_costs_nothing():
+    addresses, active = dense([{}, {3: 64}])
+    assert counters.sectors(addresses, active).tolist() == [0, 1]
+    assert counters.lines(addresses, active).tolist() == [0, 1]
+    assert counters.ideal(active, 4, 32).tolist() == [0, 1]
+    assert counters.wavefronts(addresses, active, 8, load=True).tolist() == [0, 1]
