@@ -81,8 +81,10 @@ def _successors(n: int, last: Instruction, target: int, end: int) -> list[int]:
 
 
 def visiting_order(successors: list[list[int]]) -> list[int]:
-    """Topological, with every loop in one piece behind its header and before what leaves it."""
-    return _arrange(list(range(len(successors))), successors)
+    """Topological from block 0, every loop in one piece behind its header; what no path reaches comes last."""
+    reached: set[int] = set()
+    _postorder(0, dict(enumerate(successors)), reached)
+    return _arrange(sorted(reached), successors) + [n for n in range(len(successors)) if n not in reached]
 
 
 def _arrange(nodes: list[int], successors: list[list[int]]) -> list[int]:
