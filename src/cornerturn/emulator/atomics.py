@@ -1,6 +1,7 @@
 """Atomics on integers: lanes take their turn in ascending order."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,13 +32,8 @@ def _atomic(operands: Operands, position: int, instruction: Instruction) -> Step
     if name is None or kind.dtype.kind == "f":
         raise Unsupported("only atomics on integers are emulated")
     target, address, *values = instruction.operands if instruction.opcode == "atom" else (None, *instruction.operands)
-    plain = Instruction(
-        instruction.opcode,
-        tuple(m for m in instruction.modifiers if m not in UPDATES and m != "acq_rel"),
-        instruction.operands,
-        instruction.guard,
-        instruction.location,
-        instruction.text,
+    plain = replace(
+        instruction, modifiers=tuple(m for m in instruction.modifiers if m not in UPDATES and m != "acq_rel")
     )
     what = memory_instruction(operands, position, plain, "atomic", 1)
     assert address is not None

@@ -54,7 +54,12 @@ Operand = Register | Immediate | Symbol | Address | Vector
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction: ``@guard opcode.modifiers operands;`` and where in the source it comes from."""
+    """One instruction: ``@guard opcode.modifiers operands;`` and where in the source it comes from.
+
+    Attributes:
+        location: ``file:line``, or ``?`` without a line table.
+        inlined_at: ``file:line`` of each call through which the kernel got there, innermost first; all were inlined.
+    """
 
     opcode: str
     modifiers: tuple[str, ...]
@@ -62,6 +67,7 @@ class Instruction:
     guard: Register | None
     location: str
     text: str
+    inlined_at: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -226,6 +232,8 @@ class _Body:
         self.name = name
         self.files = files
         self.location = "?"
+        self.inlined_at: tuple[str, ...] = ()
+        self.calls: dict[str, tuple[str, ...]] = {}
         self.scopes: list[int] = []
         self.declared: list[dict[str, str]] = []
         self.types: dict[str, str] = {}
@@ -266,8 +274,7 @@ class _Body:
 
     def _statement(self, kind: str | None, text: str) -> None:
         if kind == "loc":
-            _, number, line, *_ = text.split()
-            self.location = f"{self.files.get(number, '?')}:{line}"
+            self._locate(text)
         elif kind == "label":
             self.labels[self._resolve(text)] = len(self.instructions)
         elif kind != "text":
@@ -279,6 +286,18 @@ class _Body:
                 self.variables.append(_variable(variable))
         else:
             self.instructions.append(self._instruction(text))
+
+    def _locate(self, directive: str) -> None:
+        """``.loc file line column [, function_name label, inlined_at file line column]`` (PTX ISA, .loc)."""
+        here, *attributes = [part.split() for part in directive.removeprefix(".loc").split(",")]
+        call = next((part[1:] for part in attributes if part[0] == "inlined_at"), None)
+        # A call that was inlined itself has a .loc of its own before those of its body.
+        self.inlined_at = (self._source_line(call), *self.calls.get(" ".join(call), ())) if call else ()
+        self.calls[" ".join(here)] = self.inlined_at
+        self.location = self._source_line(here)
+
+    def _source_line(self, place: list[str]) -> str:
+        return f"{self.files.get(place[0], '?')}:{place[1]}"
 
     def _declare(self, name: str, scope: int) -> str:
         unique = name if scope == 0 else f"{name}@{scope}"
@@ -314,6 +333,7 @@ class _Body:
             guard=Register(self._resolve(guard), bool(negation)) if guard else None,
             location=self.location,
             text=text,
+            inlined_at=self.inlined_at,
         )
 
     def _operand(self, text: str) -> Operand:
