@@ -5,6 +5,6 @@
 
 from cornerturn.emulator.launch import emulate
 from cornerturn.emulator.memory import Allocation, Memory
-from cornerturn.emulator.report import Access, Emulation, Hazard
+from cornerturn.emulator.report import Access, Emulation, Hazard, Movement
 
-__all__ = ["Access", "Allocation", "Emulation", "Hazard", "Memory", "emulate"]
+__all__ = ["Access", "Allocation", "Emulation", "Hazard", "Memory", "Movement", "emulate"]

@@ -9,7 +9,7 @@ from cornerturn.emulator.counters import WARP
 from cornerturn.emulator.memory import Arena, Memory, Store
 from cornerturn.emulator.operands import Operands, Step, Unsupported, elements
 from cornerturn.emulator.ptx import Instruction
-from cornerturn.emulator.report import Kind, Space
+from cornerturn.emulator.report import Kind, Movement, Space
 from cornerturn.emulator.spaces import WINDOWS
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
@@ -130,6 +130,7 @@ def read(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) ->
     parts: list[Array] = []
     for store, offsets, chosen in visit(wave, lanes, what, addresses):
         found = store.load(offsets, what.element, what.count)
+        tell(wave, what, store, offsets, lanes.index[chosen], found)
         missing = store.unwritten_at(offsets, what.element, what.count)
         if missing is not None:
             where = lanes.index[chosen[missing]]
@@ -141,6 +142,25 @@ def read(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) ->
         for part, values in zip(parts, found, strict=True):
             part[chosen] = values
     return parts or [np.zeros(len(addresses), dtype=f"u{what.element}")] * what.count
+
+
+def tell(wave: Wave, what: MemoryInstruction, store: Store, offsets: Array, lanes: Array, parts: list[Array]) -> None:
+    """Let the launch's observer know what the flat ``lanes`` moved: the value at each offset, element by element."""
+    if wave.ledger.observer is None or what.space == "param":
+        return
+    start = lanes // store.lanes_per_owner * store.pitch if isinstance(store, Arena) else 0
+    wave.ledger.observer(
+        Movement(
+            position=what.position,
+            kind=what.kind,
+            width=what.width,
+            memory=store.name,
+            block=wave.blocks[lanes // wave.lanes_per_block, 0],
+            thread=lanes % wave.lanes_per_block,
+            offset=offsets.astype(np.int64) - start,
+            values=np.stack(parts, axis=1),
+        )
+    )
 
 
 def memory_instruction(
@@ -188,8 +208,9 @@ def _store(operands: Operands, position: int, instruction: Instruction) -> Step:
     def store(wave: Wave, lanes: Lanes) -> None:
         parts = [lanes.pick(value(wave)) for value in readers]
         for target, offsets, chosen in visit(wave, lanes, what, lanes.pick(address(wave))):
-            whole = len(chosen) == len(lanes.index)
-            target.store(offsets, parts if whole else [part[chosen] for part in parts])
+            moved = parts if len(chosen) == len(lanes.index) else [part[chosen] for part in parts]
+            target.store(offsets, moved)
+            tell(wave, what, target, offsets, lanes.index[chosen], moved)
 
     return store
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cornerturn.emulator.access import MemoryInstruction, read, visit
+from cornerturn.emulator.access import MemoryInstruction, read, tell, visit
 from cornerturn.emulator.memory import Store
 from cornerturn.emulator.operands import Operands, Step, Unsupported
 from cornerturn.emulator.ptx import Immediate, Instruction
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
+from cornerturn.errors import EmulatorError
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,17 @@ def _copy(operands: Operands, position: int, instruction: Instruction) -> Step:
         if given is not None:
             wanted = np.broadcast_to(given(wave), wave.shape)
             if (lanes.mask & (wanted != 0) & (wanted != size.bits)).any():
-                raise Unsupported(f"a source size other than 0 and {size.bits}")
+                raise EmulatorError(
+                    f"{instruction.location}: '{instruction.text}' has a source size other than 0 and {size.bits}, "
+                    "which is not emulated: copy whole elements, or none"
+                )
             reading = lanes.where(wanted != 0)
         parts = [lanes.pick(reading.spread(part)) for part in read(wave, reading, what, reading.pick(origin(wave)))]
         groups = lanes.pick(wave.commits)
         for store, offsets, chosen in visit(wave, lanes, into, lanes.pick(to(wave))):
             held = [part[chosen] for part in parts]
             wave.copies.append(Copy(store, lanes.index[chosen], groups[chosen], offsets, held))
+            tell(wave, into, store, offsets, lanes.index[chosen], held)
 
     return copy
 

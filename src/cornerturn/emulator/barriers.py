@@ -1,5 +1,7 @@
 """Barriers of a block: threads park until all those have arrived that must."""
 
+from collections import Counter
+
 import numpy as np
 
 from cornerturn.emulator.counters import WARP
@@ -81,10 +83,11 @@ class Barriers:
         row = int(self.waiting.any(axis=1).argmax())
         (block, _), waiting = self.wave.coordinates(row * self.wave.shape[1]), self.waiting[row]
         places = []
-        for rank in np.unique(self.block[row, waiting]):
+        where = zip(self.block[row], self.number[row], self.needed[row], strict=True)
+        for (rank, number, needed), count in Counter(place for place, here in zip(where, waiting) if here).items():
             barrier = self._barrier(int(rank))
-            count = int((waiting & (self.block[row] == rank)).sum())
-            places.append(f"{count} at '{barrier.text}' ({barrier.location})")
+            expected = f", where barrier {number} expects {needed}," if needed else ""
+            places.append(f"{count} at '{barrier.text}' ({barrier.location}){expected}")
         return (
             f"a barrier can never complete: of {int(self.wave.alive[row].sum())} threads of block {block} that have "
             f"not exited, {' and '.join(places)} wait; every thread must reach the same barrier"

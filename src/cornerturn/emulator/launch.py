@@ -10,7 +10,7 @@ from cornerturn.emulator.ledger import Ledger
 from cornerturn.emulator.machine import Machine
 from cornerturn.emulator.memory import Allocation, Memory
 from cornerturn.emulator.ptx import Entry, Variable, parse
-from cornerturn.emulator.report import Emulation, Extent
+from cornerturn.emulator.report import Emulation, Extent, Observer
 from cornerturn.emulator.wave import Wave
 from cornerturn.errors import EmulatorError
 
@@ -35,6 +35,7 @@ def emulate(
     arguments: Sequence[Argument],
     shared_bytes: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    observer: Observer | None = None,
 ) -> Emulation:
     """Run one launch of a kernel on the CPU and count its memory accesses.
 
@@ -48,6 +49,7 @@ def emulate(
             or the bytes of a structure passed by value.
         shared_bytes: dynamic shared memory, bytes a block.
         progress: called with (blocks done, all blocks) after every wave.
+        observer: told of every value that is moved.
 
     Raises:
         EmulatorError: the launch breaks a rule of the hardware, the PTX holds what the emulator does not know, or the
@@ -63,7 +65,7 @@ def emulate(
         )
     symbols |= _place_parameters(kernel, memory, arguments)
     machine = Machine(kernel, symbols)
-    ledger = Ledger()
+    ledger = Ledger(observer)
     blocks = grid[0] * grid[1] * grid[2]
     step = _blocks_per_wave(block, total_shared)
     with np.errstate(all="ignore"):

@@ -6,14 +6,15 @@ import numpy as np
 
 from cornerturn.emulator import counters
 from cornerturn.emulator.ptx import Instruction
-from cornerturn.emulator.report import Access, Emulation, Extent, Hazard, Kind, Space
+from cornerturn.emulator.report import Access, Emulation, Extent, Hazard, Kind, Observer, Space
 from cornerturn.emulator.types import Array
 
 
 class Ledger:
-    """Accumulates over the waves of one launch."""
+    """Accumulates over the waves of one launch; ``observer`` is told of each movement besides."""
 
-    def __init__(self) -> None:
+    def __init__(self, observer: Observer | None = None) -> None:
+        self.observer = observer
         self.accesses: dict[tuple[int, Space, Kind], Access] = {}
         self.hazards: dict[tuple[int, str], Hazard] = {}
         self.warp_instructions = 0

@@ -22,12 +22,14 @@ class Store:
     """A run of bytes that is read and written by element, a whole array of lanes at a time.
 
     Args:
+        name: how messages call it.
         data: the bytes, one-dimensional, used in place.
         written: one byte of 1 for each byte that was written, or None when all of them count as written.
         skew: address of the first byte modulo 16.
     """
 
-    def __init__(self, data: NDArray[np.uint8], written: NDArray[np.uint8] | None, skew: int = 0) -> None:
+    def __init__(self, name: str, data: NDArray[np.uint8], written: NDArray[np.uint8] | None, skew: int = 0) -> None:
+        self.name = name
         self.data = data
         self.written = written
         self.skew = skew
@@ -98,8 +100,7 @@ class Allocation(Store):
 
     def __init__(self, name: str, array: Array, base: int, written: bool) -> None:
         flat = array.reshape(-1).view(np.uint8)
-        super().__init__(flat, None if written else np.zeros(flat.shape, dtype=np.uint8), skew=base % 16)
-        self.name = name
+        super().__init__(name, flat, None if written else np.zeros(flat.shape, dtype=np.uint8), skew=base % 16)
         self.address = base
         self.itemsize = array.dtype.itemsize
 
@@ -190,12 +191,11 @@ class Arena(Store):
     """
 
     def __init__(self, name: str, owners: int, size: int, lanes_per_owner: int) -> None:
-        self.name = name
         self.size = size
         self.pitch = -(-size // 16) * 16
         self.lanes_per_owner = lanes_per_owner
         total = owners * self.pitch
-        super().__init__(np.full(total, 0xA5, dtype=np.uint8), np.zeros(total, dtype=np.uint8))
+        super().__init__(name, np.full(total, 0xA5, dtype=np.uint8), np.zeros(total, dtype=np.uint8))
 
     def locate(self, addresses: Array, lanes: Array, width: int) -> Iterator[Placement]:
         """Offsets into the store of each lane's own part."""

@@ -1,7 +1,11 @@
 """What an emulated launch reports: its memory accesses, its instructions and the faults it committed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 Extent = tuple[int, int, int]
 Space = Literal["global", "shared", "local", "const", "param"]
@@ -76,3 +80,30 @@ class Emulation:
     warp_instructions: int
     lane_instructions: int
     hazards: tuple[Hazard, ...]
+
+
+@dataclass(frozen=True)
+class Movement:
+    """What lanes moved in one execution of a load or a store; lanes at fault are left out.
+
+    Attributes:
+        position: index of the instruction in the kernel, in PTX order.
+        width: bytes a lane.
+        memory: the name of the array that was read or written, or ``shared`` or ``local``.
+        block, thread: linear numbers, one of each a lane.
+        offset: bytes from the start of the array, or of the block's or thread's own memory, one a lane.
+        values: lanes x elements, the bits that were moved.
+    """
+
+    position: int
+    kind: Kind
+    width: int
+    memory: str
+    block: NDArray[np.int64]
+    thread: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    values: NDArray[Any]
+
+
+Observer = Callable[[Movement], None]
+"""Is told of each movement of global, shared and local memory when it happens, atomics excepted."""
