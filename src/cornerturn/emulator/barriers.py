@@ -83,8 +83,8 @@ class Barriers:
         row = int(self.waiting.any(axis=1).argmax())
         (block, _), waiting = self.wave.coordinates(row * self.wave.shape[1]), self.waiting[row]
         places = []
-        where = zip(self.block[row], self.number[row], self.needed[row], strict=True)
-        for (rank, number, needed), count in Counter(place for place, here in zip(where, waiting) if here).items():
+        state = (self.block[row, waiting], self.number[row, waiting], self.needed[row, waiting])
+        for (rank, number, needed), count in Counter(zip(*state, strict=True)).items():
             barrier = self._barrier(int(rank))
             expected = f", where barrier {number} expects {needed}," if needed else ""
             places.append(f"{count} at '{barrier.text}' ({barrier.location}){expected}")
