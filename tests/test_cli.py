@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from cornerturn import __version__, cli
-from cornerturn.cli import main
+from cornerturn import __version__
+from cornerturn.cli import bench_commands, main
 from cornerturn.errors import DeviceError, EmulatorError
 from cornerturn.kernels.catalogue import CATALOGUE
 
@@ -30,8 +30,8 @@ def _no_gpu(monkeypatch):
     def refuse():
         raise DeviceError("no GPU in tests")
 
-    monkeypatch.setattr(cli, "open_device", refuse)
-    monkeypatch.setattr(cli, "unavailable_reason", lambda: "no GPU in tests")
+    monkeypatch.setattr(bench_commands, "open_device", refuse)
+    monkeypatch.setattr(bench_commands, "unavailable_reason", lambda: "no GPU in tests")
 
 
 def saved(path, array):
@@ -131,7 +131,7 @@ class TestBench:
         assert list(tmp_path.iterdir()) == []
 
     def test_a_wrong_kernel_fails_and_is_written_down(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(cli, "distinct", lambda rows, cols: np.zeros((rows, cols), np.uint32))
+        monkeypatch.setattr(bench_commands, "distinct", lambda rows, cols: np.zeros((rows, cols), np.uint32))
         monkeypatch.setattr("cornerturn.lab.run.expected_output", lambda kernel, x: ~x.T)
         path = tmp_path / "out.json"
         done = run("bench", "naive", "--size", "8x8", "--json", path)

@@ -1,0 +1,27 @@
+"""The ``cornerturn`` command: reads what is asked, calls the laboratory, shows what it found.
+
+Exit status: 0 all well, 1 a kernel gave a wrong result, 2 bad usage, 130 interrupted.
+An error is one line on stderr.
+"""
+
+import click
+
+from cornerturn import __version__
+from cornerturn.cli import bench_commands
+from cornerturn.cli.shell import CommandLine
+
+
+@click.group(cls=CommandLine, invoke_without_command=True, context_settings={"max_content_width": 100})
+@click.version_option(__version__, message="cornerturn %(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """The matrix transpose as a laboratory of GPU memory access.
+
+    Exit status: 0 all well, 1 a kernel gave a wrong result, 2 bad usage.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for _command in (bench_commands.list_kernels, bench_commands.bench, bench_commands.info):
+    main.add_command(_command)

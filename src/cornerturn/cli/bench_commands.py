@@ -1,0 +1,122 @@
+"""``cornerturn list``, ``bench`` and ``info``."""
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import click
+
+from cornerturn.cli.shell import Shape, parse_sizes, progress_bar, say, show
+from cornerturn.errors import UsageError
+from cornerturn.gpu import Device, open_device, unavailable_reason
+from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
+from cornerturn.kernels.kernel import Kernel, View
+from cornerturn.lab import environment, plots, tables
+from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
+from cornerturn.lab.files import npy_shape, read_matrix, replacing
+from cornerturn.lab.matrices import distinct, require_memory
+from cornerturn.lab.run import TimingPlan
+from cornerturn.toolchain import DEFAULT_ARCH
+
+_DEFAULT_SIZE = (1024, 1024)
+
+
+@click.command("list")
+def list_kernels() -> None:
+    """Show the catalogue: every kernel and its lesson."""
+    show(tables.catalogue_table(CATALOGUE))
+
+
+@click.command()
+@click.argument("names", metavar="[KERNEL]...", nargs=-1)
+@click.option("--family", "families", multiple=True, help="Run a whole family; may be given several times.")
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="ROWSxCOLS",
+    callback=parse_sizes,
+    help="Size of x, default 1024x1024; may be given several times.",
+)
+@click.option("--input", "source", type=click.Path(path_type=Path), metavar="FILE.npy", help="Run on your own matrix.")
+@click.option("--device", "where", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
+@click.option("--repeat", type=click.IntRange(min=1), default=1000, show_default=True, help="Launches timed on a GPU.")
+@click.option("--warmup", type=click.IntRange(min=1), default=10, show_default=True, help="Launches before them.")
+@click.option("--cold", is_flag=True, help="Flush a GPU's L2 cache before each launch.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
+@click.option("--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the results.")
+def bench(
+    names: tuple[str, ...],
+    families: tuple[str, ...],
+    sizes: list[Shape],
+    source: Path | None,
+    where: str,
+    repeat: int,
+    warmup: int,
+    cold: bool,
+    json_path: Path | None,
+    plot_path: Path | None,
+) -> None:
+    """Run kernels, check every bit, show times or counts.
+
+    A GPU gives times; without one, the emulator gives exact memory counts. Without KERNEL and --family, the
+    whole catalogue runs.
+    """
+    if source and sizes:
+        raise UsageError("--size and --input exclude each other: an input has its own size")
+    entries = _select(names, families)
+    shapes = [npy_shape(source)] if source else sizes or [_DEFAULT_SIZE]
+    device, no_gpu = _choose_device(where)
+    for shape in shapes:
+        require_memory(*shape, device.free_bytes() if device else None)
+    plan = TimingPlan(repeat, warmup, cold)
+    with ExitStack() as files:
+        json_file = files.enter_context(replacing(json_path)) if json_path else None
+        plot_file = files.enter_context(replacing(plot_path)) if plot_path else None
+        plot_format = plots.file_format(plot_path) if plot_path else ""
+        if no_gpu:
+            say(f"using the emulator: counts are exact, times are not measured; no GPU: {no_gpu}")
+        results: list[Result] = []
+        with progress_bar(len(entries) * len(shapes)) as advance:
+            for shape in shapes:
+                x = read_matrix(source) if source else distinct(*shape)
+                step = partial(advance, len(results))
+                if device:
+                    results += bench_on_gpu(entries, x, device, plan, step)
+                else:
+                    results += bench_on_emulator(entries, x, DEFAULT_ARCH, step)
+                del x  # before the next one is made
+        if json_file:
+            report = {
+                "device": environment.device_record(device),
+                "results": [row.to_json() for row in results],
+            }
+            json_file.write(json.dumps(report, indent=1).encode() + b"\n")
+        if plot_file:
+            plots.draw(results, plot_file, plot_format)
+    show(tables.bench_tables(results, environment.device_title(device, cold)))
+    if any(result.status == "wrong" for result in results):
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+def info() -> None:
+    """Show device, compiler, versions and cache."""
+    show(tables.facts_table(environment.facts()))
+
+
+def _select(names: Sequence[str], families: Sequence[str]) -> list[Kernel | View]:
+    """The entries asked for, in the catalogue's order; all of them when none is."""
+    asked = [find(name) for name in names] + [entry for family in families for entry in in_family(family)]
+    return [entry for entry in CATALOGUE if entry in asked] if asked else list(CATALOGUE)
+
+
+def _choose_device(where: str) -> tuple[Device | None, str | None]:
+    """The GPU to measure on, or None for the emulator, and why the emulator if that was not asked for."""
+    if where == "emulator":
+        return None, None
+    if where == "auto" and (reason := unavailable_reason()):
+        return None, reason
+    return open_device(), None

@@ -1,0 +1,98 @@
+"""What all commands share: errors in one line, exit status, output fit for a terminal or a pipe, a progress bar."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from cornerturn.errors import CornerturnError, EmulatorError
+
+_PIPED_WIDTH = 120
+_INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program that SIGINT or SIGPIPE ended
+
+Shape = tuple[int, int]
+
+
+class CommandLine(click.Group):
+    """A click group that turns every error into one line on stderr and an exit status."""
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> NoReturn:
+        """Run the command and end the process with its status; ``args`` default to the process's own."""
+        try:
+            given = sys.argv[1:] if args is None else list(args)
+            with self.make_context(prog_name or "cornerturn", given) as context:
+                self.invoke(context)
+            sys.stdout.flush()
+        except click.exceptions.Exit as done:
+            sys.exit(done.exit_code)
+        except click.ClickException as error:
+            fail(error.format_message(), 2)
+        except EmulatorError as error:
+            fail(str(error), 1)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python's own flush at exit would complain
+            sys.exit(_BROKEN_PIPE)
+        except (CornerturnError, OSError) as error:
+            fail(str(error), 2)
+        except MemoryError as error:
+            fail(f"not enough memory: {error}: choose a smaller size", 2)
+        except (KeyboardInterrupt, click.Abort):
+            fail("interrupted", _INTERRUPTED)
+        sys.exit(0)
+
+
+def parse_sizes(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> list[Shape]:
+    """``1024x1024`` -> ``(1024, 1024)``, each size once."""
+    sizes = []
+    for text in texts:
+        match = re.fullmatch(r"([0-9]{1,18})x([0-9]{1,18})", text)
+        rows, cols = (int(extent) for extent in match.groups()) if match else (0, 0)
+        if rows < 1 or cols < 1:
+            raise click.BadParameter(f"{text!r} is not ROWSxCOLS, two positive integers such as 1024x1024")
+        sizes.append((rows, cols))
+    return list(dict.fromkeys(sizes))
+
+
+def show(table: RenderableType) -> None:
+    """Print to stdout: in colour and as wide as the terminal on one, plain and of a fixed width elsewhere."""
+    fixed = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    console = Console(width=_PIPED_WIDTH if fixed else None, highlight=False)
+    with console.capture() as shown:
+        console.print(table)
+    for line in shown.get().splitlines():
+        click.echo(line.rstrip(), color=console.is_terminal)
+
+
+def say(line: str) -> None:
+    """Print a line to stderr."""
+    click.echo(line, err=True)
+
+
+def fail(message: str, status: int) -> NoReturn:
+    """Say what went wrong, in one line, and end the process."""
+    say("error: " + " ".join(message.split()))
+    sys.exit(status)
+
+
+@contextmanager
+def progress_bar(kernels: int) -> Iterator[Callable[[int, str, float], None]]:
+    """A bar on stderr, on a terminal only, that disappears when the work is done.
+
+    It yields ``advance(before, kernel, done)``: how many kernels were done before this matrix, which one is at
+    work, and how many are done since.
+    """
+    console = Console(stderr=True)
+    columns = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=kernels)
+
+        def advance(before: int, kernel: str, done: float) -> None:
+            progress.update(task, completed=before + done, description=kernel)
+
+        yield advance
