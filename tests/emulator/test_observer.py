@@ -80,3 +80,50 @@ def test_a_pointer_parameter_may_say_where_it_points() -> None:
         ptx = POINTERS.format(attributes=attributes)
         emulate(ptx, "k", memory, grid=(1, 1, 1), block=(1, 1, 1), arguments=arguments)
         assert x[0] == 5
+
+
+def test_only_the_chosen_blocks_run() -> None:
+    image = compile_source(CudaSource("staged.cu", STAGED, ("staged",))).image("staged")
+    x = np.arange(64 * 5, dtype=np.uint32) + 1
+    y = np.zeros_like(x)
+    memory, seen, steps = Memory(), [], []
+    emulate(
+        image.ptx,
+        image.symbol,
+        memory,
+        grid=(5, 1, 1),
+        block=(64, 1, 1),
+        arguments=[memory.bind(x, "x"), memory.bind(y, "y")],
+        observer=seen.append,
+        blocks=(3, 1),
+        progress=lambda done, todo: steps.append((done, todo)),
+    )
+    assert {block for movement in seen for block in movement.block} == {1, 3}
+    assert np.array_equal(y, np.where(np.isin(np.arange(x.size) // 64, (1, 3)), x, 0))
+    assert steps == [(2, 2)]
+
+
+NESTED = """__device__ void put(unsigned* y, unsigned value) {
+    *y = value;
+}
+__device__ void put_two(unsigned* y, unsigned value) {
+    put(y, value);
+    put(y + 32, value);
+}
+extern "C" __global__ void k(unsigned* x) {
+    put_two(x + threadIdx.x, 7);
+    x[threadIdx.x + 64] = 8;
+}
+"""
+
+
+def test_an_inlined_access_knows_its_callers() -> None:
+    image = compile_source(CudaSource("k.cu", NESTED, ("k",))).image("k")
+    memory = Memory()
+    arguments = [memory.bind(np.zeros(96, dtype=np.uint32), "x")]
+    emulation = emulate(image.ptx, image.symbol, memory, grid=(1, 1, 1), block=(32, 1, 1), arguments=arguments)
+    assert [(access.location, access.inlined_at) for access in emulation.accesses] == [
+        ("k.cu:2", ("k.cu:5", "k.cu:9")),
+        ("k.cu:2", ("k.cu:6", "k.cu:9")),
+        ("k.cu:10", ()),
+    ]

@@ -36,6 +36,7 @@ def emulate(
     shared_bytes: int = 0,
     progress: Callable[[int, int], None] | None = None,
     observer: Observer | None = None,
+    blocks: Sequence[int] | None = None,
 ) -> Emulation:
     """Run one launch of a kernel on the CPU and count its memory accesses.
 
@@ -48,8 +49,9 @@ def emulate(
         arguments: one for each parameter: an ``Allocation`` for a pointer, a NumPy scalar of the parameter's size,
             or the bytes of a structure passed by value.
         shared_bytes: dynamic shared memory, bytes a block.
-        progress: called with (blocks done, all blocks) after every wave.
+        progress: called with (blocks done, blocks to do) after every wave.
         observer: told of every value that is moved.
+        blocks: linear numbers of the blocks to run, x fastest; the whole grid by default.
 
     Raises:
         EmulatorError: the launch breaks a rule of the hardware, the PTX holds what the emulator does not know, or the
@@ -66,17 +68,16 @@ def emulate(
     symbols |= _place_parameters(kernel, memory, arguments)
     machine = Machine(kernel, symbols)
     ledger = Ledger(observer)
-    blocks = grid[0] * grid[1] * grid[2]
+    chosen = range(grid[0] * grid[1] * grid[2]) if blocks is None else blocks
     step = _blocks_per_wave(block, total_shared)
     with np.errstate(all="ignore"):
-        for first in range(0, blocks, step):
-            count = min(step, blocks - first)
+        for first in range(0, len(chosen), step):
+            together = chosen[first : first + step]
             wave = Wave(
                 kernel,
                 grid,
                 block,
-                first,
-                count,
+                together,
                 memory,
                 ledger,
                 total_shared,
@@ -85,7 +86,7 @@ def emulate(
             )
             machine.run(wave)
             if progress is not None:
-                progress(first + count, blocks)
+                progress(first + len(together), len(chosen))
     return ledger.emulation()
 
 

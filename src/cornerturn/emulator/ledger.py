@@ -35,9 +35,7 @@ class Ledger:
         if not requesting.all():
             addresses, active = addresses[requesting], active[requesting]
         key = (position, space, kind)
-        old = self.accesses.get(key) or Access(
-            position, instruction.location, instruction.text, space, kind, width, requests=0, lanes=0
-        )
+        old = self.accesses.get(key) or _untouched(position, instruction, space, kind, width)
         new = replace(old, requests=old.requests + len(active), lanes=old.lanes + int(np.count_nonzero(active)))
         if space == "global":
             line, sector = counters.LINE_BYTES, counters.SECTOR_BYTES
@@ -81,3 +79,9 @@ class Ledger:
             lane_instructions=self.lane_instructions,
             hazards=tuple(self.hazards[key] for key in sorted(self.hazards)),
         )
+
+
+def _untouched(position: int, instruction: Instruction, space: Space, kind: Kind, width: int) -> Access:
+    """The access of an instruction that nobody has executed yet."""
+    where, calls = instruction.location, instruction.inlined_at
+    return Access(position, where, instruction.text, space, kind, width, requests=0, lanes=0, inlined_at=calls)

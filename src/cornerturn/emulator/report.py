@@ -24,6 +24,7 @@ class Access:
     Attributes:
         position: index of the instruction in the kernel, in PTX order.
         location: ``file:line`` of the source, or ``?`` without a line table.
+        inlined_at: ``file:line`` of each call through which the kernel got there, innermost first; all were inlined.
         instruction: the PTX text.
         width: bytes a lane.
         lanes: active lanes, summed over the requests.
@@ -43,6 +44,7 @@ class Access:
     lines_ideal: int = 0
     wavefronts: int = 0
     wavefronts_ideal: int = 0
+    inlined_at: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

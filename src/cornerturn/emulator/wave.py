@@ -5,6 +5,7 @@ the same along one axis is kept with extent 1 there and broadcast, so what depen
 once for all blocks.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,10 +66,10 @@ class Lanes:
 
 
 class Wave:
-    """A run of consecutive blocks of one launch.
+    """Blocks of one launch that run together.
 
     Args:
-        first, count: linear numbers of the blocks (x fastest).
+        blocks: their linear numbers (x fastest).
         end: program counter of a lane that has exited: the number of basic blocks.
     """
 
@@ -77,8 +78,7 @@ class Wave:
         entry: Entry,
         grid: Extent,
         block: Extent,
-        first: int,
-        count: int,
+        blocks: Sequence[int],
         memory: Memory,
         ledger: Ledger,
         shared_bytes: int,
@@ -87,7 +87,8 @@ class Wave:
     ) -> None:
         self.entry = entry
         self.grid, self.block = grid, block
-        self.blocks = np.arange(first, first + count, dtype=np.int64)[:, None]
+        self.blocks = np.array(blocks, dtype=np.int64)[:, None]
+        count = len(blocks)
         self.threads = block[0] * block[1] * block[2]
         self.lanes_per_block = -(-self.threads // WARP) * WARP
         self.lane = np.arange(self.lanes_per_block, dtype=np.int64)[None, :]
