@@ -12,6 +12,7 @@ from cornerturn.errors import UsageError
 
 AnyArray = NDArray[Any]
 
+MAX_NDIM = 32
 CACHE_LINE_BYTES = 64
 _OVERLAP_EFFORT: Any = 100_000  # candidate solutions that NumPy may try before an overlap counts as possible
 
@@ -78,11 +79,41 @@ def empty_c_order(shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
     return np.ndarray(shape, dtype, buffer.data, start)
 
 
-def overlap(a: AnyArray, b: AnyArray) -> bool:
-    """Return whether two arrays share a byte; a case too hard to decide counts as an overlap."""
+def check_ndim(ndim: int) -> None:
+    """Raise UsageError if an array has more axes than the engines take."""
+    if ndim > MAX_NDIM:
+        raise UsageError(f"x has {ndim} axes, and at most {MAX_NDIM} are supported: reshape it first")
+
+
+def check_overlap(source: StridedView, destination: StridedView) -> None:
+    """Raise UsageError if two views share a byte; a case too hard to decide counts as an overlap."""
+    a, b = _as_array(source), _as_array(destination)
     if not np.may_share_memory(a, b):
-        return False
+        return
     try:
-        return bool(np.shares_memory(a, b, max_work=_OVERLAP_EFFORT))
+        shared = bool(np.shares_memory(a, b, max_work=_OVERLAP_EFFORT))
     except np.exceptions.TooHardError:
-        return True
+        shared = True
+    if shared:
+        raise UsageError(
+            "out shares memory with x, and elements would be overwritten before they are read: "
+            "pass an out of its own, or copy x first"
+        )
+
+
+class _Memory:
+    """A view as NumPy's array interface describes it."""
+
+    def __init__(self, view: StridedView) -> None:
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": f"|V{view.itemsize}",
+            "data": (view.pointer, True),
+            "shape": view.shape,
+            "strides": view.strides,
+        }
+
+
+def _as_array(view: StridedView) -> AnyArray:
+    """Return an array of opaque elements over a view; nothing reads its memory."""
+    return np.asarray(_Memory(view))

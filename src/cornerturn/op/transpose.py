@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from cornerturn.errors import UsageError
-from cornerturn.op import on_cpu
-from cornerturn.op.arrays import AnyArray, empty_c_order, normalized_axes, overlap, view_of
+from cornerturn.op import frameworks
+from cornerturn.op.arrays import AnyArray, check_ndim, check_overlap, empty_c_order, normalized_axes, view_of
+from cornerturn.op.engines import move_on_cpu
 from cornerturn.op.planner import Plan, plan_move
 
-MAX_NDIM = 32
 SMALL_BYTES = 1 << 15  # below, NumPy's own copy costs less than a call of the engine
 
 
@@ -18,12 +18,14 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
     """Return a C-contiguous copy of ``x`` with its axes permuted.
 
     Args:
-        x: array of any rank up to 32, any strides, any dtype without object references.
+        x: array of NumPy, PyTorch, JAX, or any library that exports DLPack, of any rank up to 32, any strides,
+            any dtype without object references.
         axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them. As in ``numpy.transpose``.
-        out: array of the result's shape and dtype to write into, any strides, sharing no memory with ``x``.
+        out: array of x's library and the result's shape and dtype to write into, any strides, sharing no memory
+            with ``x``. NumPy and PyTorch only.
 
     Returns:
-        ``out``, or a new array with its own memory: also where the transpose could have been a view.
+        ``out``, or a new array of x's library with its own memory: also where the transpose could have been a view.
 
     Raises:
         UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
@@ -37,6 +39,8 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
         >>> transpose(x, out=np.empty((3, 2), x.dtype)[::-1]).tolist()
         [[0, 3], [1, 4], [2, 5]]
     """
+    if not isinstance(x, np.ndarray):
+        return frameworks.transpose(x, axes, out)
     _check_input(x)
     order = normalized_axes(axes, x.ndim)
     view = np.asarray(x).transpose(order)
@@ -48,14 +52,8 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
         _check_output(out, view)
         if _same_elements(view, out):
             return out
-        if overlap(x, out):
-            raise UsageError(
-                "out shares memory with x, and elements would be overwritten before they are read: "
-                "pass an out of its own, or copy x first"
-            )
-    if x.nbytes:
-        source, destination = view_of(view), view_of(out)
-        on_cpu.run(plan_move(source, destination), source.pointer, destination.pointer)
+        check_overlap(view_of(x), view_of(out))
+    move_on_cpu(view_of(view), view_of(out))
     return out
 
 
@@ -97,6 +95,8 @@ def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
     Raises:
         UsageError: as ``transpose``.
     """
+    if not isinstance(x, np.ndarray):
+        raise UsageError(f"explain_plan takes a NumPy array: got {type(x).__name__}; numpy.asarray(x) makes one")
     _check_input(x)
     view = np.asarray(x).transpose(normalized_axes(axes, x.ndim))
     if not view.size:
@@ -104,15 +104,12 @@ def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
     return plan_move(view_of(view), view_of(np.empty(view.shape, view.dtype)))
 
 
-def _check_input(x: Any) -> None:
-    if not isinstance(x, np.ndarray):
-        raise UsageError(f"transpose takes an array: got {type(x).__name__}; numpy.asarray(x) makes one")
+def _check_input(x: AnyArray) -> None:
     if isinstance(x, np.ma.MaskedArray):
         raise UsageError("a masked array would lose its mask: transpose x.data and x.mask each on its own")
     if x.dtype.hasobject:
         raise UsageError(f"elements must be plain bytes: dtype {x.dtype} holds references; use numpy.transpose")
-    if x.ndim > MAX_NDIM:
-        raise UsageError(f"x has {x.ndim} axes, and at most {MAX_NDIM} are supported: reshape it first")
+    check_ndim(x.ndim)
 
 
 def _check_output(out: Any, view: AnyArray) -> None:

@@ -1,0 +1,42 @@
+"""Arrays that are not NumPy's: find the adapter of their library. No library is imported unless its array is here."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from cornerturn.errors import UsageError
+
+
+def transpose(x: Any, axes: Sequence[int] | None, out: Any) -> Any:
+    """Transpose an array of PyTorch, JAX, or any library that exports DLPack, by that library's adapter.
+
+    Args:
+        x: array of any library but NumPy.
+        axes: as in `cornerturn.transpose`.
+        out: array of the same library to write into, or None.
+
+    Returns:
+        ``out``, or a new array of x's own library on x's device.
+
+    Raises:
+        UsageError: no adapter knows x, or the adapter refuses it.
+    """
+    if _is_instance(x, "torch", "Tensor"):
+        from cornerturn.op import torch_op
+
+        return torch_op.transpose(x, axes, out)
+    if _is_instance(x, "jax", "Array"):
+        from cornerturn.op import jax_arrays
+
+        return jax_arrays.transpose(x, axes, out)
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        from cornerturn.op import dlpack
+
+        return dlpack.transpose(x, axes, out)
+    raise UsageError(f"transpose takes an array: got {type(x).__name__}; numpy.asarray(x) makes one")
+
+
+def _is_instance(x: Any, library: str, class_name: str) -> bool:
+    """Return whether x is of a class of a library, without importing it: nobody has its arrays before that."""
+    module = sys.modules.get(library)
+    return module is not None and isinstance(x, getattr(module, class_name, ()))

@@ -1,0 +1,126 @@
+"""PyTorch: the operator ``cornerturn::transpose``, which autograd, ``torch.compile`` and ``vmap`` understand.
+
+Importing this module registers the operators; `cornerturn.transpose` does so at the first tensor. The rules they
+follow: https://docs.pytorch.org/docs/stable/library.html
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from cornerturn.errors import UsageError
+from cornerturn.op.arrays import StridedView, check_ndim, check_overlap, normalized_axes
+from cornerturn.op.engines import move_on_cpu
+
+Tensor = Any  # torch.Tensor: the type checker does not follow torch
+
+torch.library.define("cornerturn::transpose", "(Tensor x, int[] axes) -> Tensor")
+torch.library.define("cornerturn::transpose_into", "(Tensor x, int[] axes, Tensor(a!) out) -> ()")
+
+
+def transpose(x: Tensor, axes: Sequence[int] | None = None, out: Tensor | None = None) -> Tensor:
+    """Return a contiguous tensor with the axes of ``x`` permuted; see `cornerturn.transpose`.
+
+    Args:
+        x: strided tensor in main memory, of any strides and dtype. Its conjugate or negative bit is resolved.
+        axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them.
+        out: tensor of the result's shape and x's dtype and device to write into, sharing no memory with ``x``.
+
+    Returns:
+        ``out``, or a new tensor, differentiable where ``x`` requires a gradient.
+
+    Raises:
+        UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
+    """
+    _check_input(x)
+    order = list(normalized_axes(axes, x.ndim))
+    if out is None:
+        return torch.ops.cornerturn.transpose(x, order)
+    _check_output(x, order, out)
+    torch.ops.cornerturn.transpose_into(x, order, out)
+    return out
+
+
+def view_of(x: Tensor) -> StridedView:
+    """Return the strided view of a tensor."""
+    size = x.element_size()
+    return StridedView(x.data_ptr(), size, tuple(x.shape), tuple(stride * size for stride in x.stride()))
+
+
+def _check_input(x: Tensor) -> None:
+    if x.layout != torch.strided or x.is_nested or x.is_quantized:
+        raise UsageError(f"x must be a plain strided tensor: got {_kind(x)}; x.to_dense() or x.dequantize() makes one")
+    if x.device.type not in ("cpu", "meta"):
+        raise UsageError(f"x is on device {x.device}, and no engine here serves it: pass x.cpu()")
+    check_ndim(x.ndim)
+
+
+def _check_output(x: Tensor, order: Sequence[int], out: Tensor) -> None:
+    if not isinstance(out, torch.Tensor):
+        raise UsageError(f"out must be a torch.Tensor as x is: got {type(out).__name__}")
+    if out.layout != torch.strided or out.is_nested or out.is_quantized or out.is_conj() or out.is_neg():
+        raise UsageError(f"out must be a plain strided tensor: got {_kind(out)}")
+    shape = tuple(x.shape[axis] for axis in order)
+    if tuple(out.shape) != shape:
+        raise UsageError(f"out must have the result's shape {shape}: got {tuple(out.shape)}")
+    if out.dtype != x.dtype:
+        raise UsageError(f"out must have x's dtype {x.dtype}: got {out.dtype}; nothing is converted")
+    if out.device != x.device:
+        raise UsageError(f"out must be on x's device {x.device}: got {out.device}; nothing moves between devices")
+    if torch.is_grad_enabled() and (x.requires_grad or out.requires_grad):
+        raise UsageError("out= cannot be differentiated through: leave it away, or call under torch.no_grad()")
+
+
+def _kind(x: Tensor) -> str:
+    bits = [name for name, is_set in (("conjugate", x.is_conj()), ("negative", x.is_neg())) if is_set]
+    special = "nested" if x.is_nested else f"{' and '.join(bits)} bit" if bits else str(x.layout)
+    return f"{special}, dtype {x.dtype}"
+
+
+def _on_cpu(x: Tensor, axes: Sequence[int]) -> Tensor:
+    result = torch.empty([x.shape[axis] for axis in axes], dtype=x.dtype)
+    move_on_cpu(view_of(x).permuted(axes), view_of(result))
+    return result
+
+
+def _into_on_cpu(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
+    source, destination = view_of(x).permuted(axes), view_of(out)
+    if source != destination:
+        check_overlap(source, destination)
+        move_on_cpu(source, destination)
+
+
+def _fake(x: Tensor, axes: Sequence[int]) -> Tensor:
+    return x.new_empty([x.shape[axis] for axis in axes])
+
+
+def _save_axes(context: Any, inputs: tuple[Tensor, Sequence[int]], output: Tensor) -> None:
+    context.axes = inputs[1]
+
+
+def _backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    """The gradient of a permutation is the inverse permutation of the gradient."""
+    inverse = sorted(range(len(context.axes)), key=context.axes.__getitem__)
+    return torch.ops.cornerturn.transpose(gradient, inverse), None
+
+
+def _batched(info: Any, in_dims: tuple[int | None, None], x: Tensor, axes: Sequence[int]) -> tuple[Tensor, int]:
+    """The batch axis goes first; the axes behind it in memory have a place more than ``axes`` says."""
+    batch = in_dims[0]
+    assert batch is not None  # vmap calls this only if an input has a batch axis, and x is the only tensor
+    behind = [axis + (axis >= batch) for axis in axes]
+    return torch.ops.cornerturn.transpose(x, [batch, *behind]), 0
+
+
+def _batched_into(*_: Any) -> None:
+    raise UsageError("out= does not work under vmap: leave it away")
+
+
+torch.library.impl("cornerturn::transpose", "CPU", _on_cpu)
+torch.library.impl("cornerturn::transpose_into", "CPU", _into_on_cpu)
+torch.library.register_fake("cornerturn::transpose", _fake)
+torch.library.register_fake("cornerturn::transpose_into", lambda x, axes, out: None)
+torch.library.register_autograd("cornerturn::transpose", _backward, setup_context=_save_axes)
+torch.library.register_vmap("cornerturn::transpose", _batched)
+torch.library.register_vmap("cornerturn::transpose_into", _batched_into)
