@@ -5,6 +5,6 @@
 
 from cornerturn.emulator.launch import emulate
 from cornerturn.emulator.memory import Allocation, Memory
-from cornerturn.emulator.report import Access, Emulation, Hazard, Movement
+from cornerturn.emulator.report import Access, Emulation, Hazard, Movement, Observer
 
-__all__ = ["Access", "Allocation", "Emulation", "Hazard", "Memory", "Movement", "emulate"]
+__all__ = ["Access", "Allocation", "Emulation", "Hazard", "Memory", "Movement", "Observer", "emulate"]

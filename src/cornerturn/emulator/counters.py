@@ -56,14 +56,21 @@ def wavefronts(addresses: Array, active: Array, width: int, load: bool) -> Array
     many passes as the most distinct 4-byte words that fall into one bank. Loads whose lanes pair up (``_merges``)
     use groups twice as large.
     """
+    if width <= BANK_BYTES:
+        return _passes(addresses, active, width, 1)
+    groups = lane_groups(addresses, active, width, load)
+    passes = np.empty(len(addresses), dtype=np.int64)
+    for count in np.unique(groups):
+        warps = groups == count
+        passes[warps] = _passes(addresses[warps], active[warps], width, int(count))
+    return passes
+
+
+def lane_groups(addresses: Array, active: Array, width: int, load: bool) -> Array:
+    """Into how many groups of consecutive lanes the banks cut each warp; they serve one group after the other."""
     groups = max(1, width // BANK_BYTES)
-    if groups == 1 or not load:
-        return _passes(addresses, active, width, groups)
-    merges = _merges(addresses, active)
-    if not merges.any():
-        return _passes(addresses, active, width, groups)
-    merged = _passes(addresses, active, width, groups // 2)
-    return merged if merges.all() else np.where(merges, merged, _passes(addresses, active, width, groups))
+    merges = _merges(addresses, active) if load and groups > 1 else np.zeros(len(addresses), dtype=bool)
+    return np.where(merges, groups // 2, groups)
 
 
 def _merges(addresses: Array, active: Array) -> Array:

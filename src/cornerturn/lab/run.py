@@ -1,12 +1,12 @@
 """One kernel, one matrix, one run: emulated with exact counts or timed on a GPU, checked bit for bit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
-from cornerturn.emulator import Emulation, Memory, emulate
+from cornerturn.emulator import Allocation, Emulation, Memory, Observer, emulate
 from cornerturn.errors import UsageError
 from cornerturn.gpu import Device, Timing, time_launches
 from cornerturn.kernels.controls import COPY
@@ -88,9 +88,42 @@ def run_emulated(kernel: Kernel, x: Matrix, arch: str = DEFAULT_ARCH, progress: 
         >>> run_emulated(find("naive"), distinct(64, 48)).valid
         True
     """
-    launch = _launch(kernel, x)
     expected = expected_output(kernel, x)
     y = poison(expected)
+    emulation, y_record = _emulate(kernel, x, y, arch, progress=progress)
+    mismatch = compare(y, expected)
+    if mismatch:  # an element that nobody wrote holds its poison, so without a mismatch there is none
+        mismatch = replace(mismatch, unwritten=y_record.unwritten().size)
+    return Run(y, mismatch, emulation=emulation)
+
+
+def observe_block(kernel: Kernel, x: Matrix, block: int, observer: Observer, arch: str = DEFAULT_ARCH) -> Emulation:
+    """Execute one block of a launch and let ``observer`` see all that it moves; the output is not checked.
+
+    Args:
+        kernel: of the catalogue, or made alike.
+        x: rows x cols, C-contiguous; not changed.
+        block: linear number of the block in the grid, x fastest.
+        observer: told of every movement, in the order of execution.
+        arch: architecture to compile for.
+
+    Raises: as ``run_emulated``.
+    """
+    y = poison(expected_output(kernel, x))
+    return _emulate(kernel, x, y, arch, observer=observer, blocks=(block,))[0]
+
+
+def _emulate(
+    kernel: Kernel,
+    x: Matrix,
+    y: Matrix,
+    arch: str,
+    progress: Progress | None = None,
+    observer: Observer | None = None,
+    blocks: Sequence[int] | None = None,
+) -> tuple[Emulation, Allocation]:
+    """Execute ``kernel`` on ``x`` and ``y`` in place; the emulator's record of y says what was written."""
+    launch = launch_of(kernel, *x.shape)
     memory = Memory()
     bound = {"x": memory.bind(x, name="x"), "y": memory.bind(y, name="y", written=False)}
     image = build(kernel, arch)
@@ -103,11 +136,10 @@ def run_emulated(kernel: Kernel, x: Matrix, arch: str = DEFAULT_ARCH, progress: 
         arguments=_arguments(launch, bound),
         shared_bytes=launch.shared_bytes,
         progress=progress,
+        observer=observer,
+        blocks=blocks,
     )
-    mismatch = compare(y, expected)
-    if mismatch:  # an element that nobody wrote holds its poison, so without a mismatch there is none
-        mismatch = replace(mismatch, unwritten=bound["y"].unwritten().size)
-    return Run(y, mismatch, emulation=emulation)
+    return emulation, bound["y"]
 
 
 def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | None = None) -> Run:
@@ -123,7 +155,7 @@ def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | Non
         UsageError: the kernel refuses the shape of ``x``.
         DeviceError: the device has too little memory, or the launch fails.
     """
-    launch = _launch(kernel, x)
+    launch = launch_of(kernel, *x.shape)
     expected = expected_output(kernel, x)
     image = build(kernel, device.facts.arch)
     function = device.load(image.cubin, image.symbol, kernel.name)
@@ -151,8 +183,12 @@ def time_library_copy(x: Matrix, device: Device, plan: TimingPlan) -> Timing:
         )
 
 
-def _launch(kernel: Kernel, x: Matrix) -> Launch:
-    rows, cols = x.shape
+def launch_of(kernel: Kernel, rows: int, cols: int) -> Launch:
+    """The launch for an x of rows x cols.
+
+    Raises:
+        UsageError: the kernel refuses the shape; names the rule.
+    """
     if rule := kernel.refuses(rows, cols):
         raise UsageError(f"{kernel.name} refuses {rows}x{cols}: {rule}")
     return kernel.launch(rows, cols)

@@ -1,0 +1,63 @@
+"""The part of a source file that is one kernel, and which of its lines an access belongs to."""
+
+import ast
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cornerturn.emulator import Access
+from cornerturn.kernels.kernel import CudaSource, Source
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """The lines of one kernel.
+
+    Attributes:
+        file: name of the source.
+        first: number of the first line, from 1.
+        lines: the lines themselves.
+    """
+
+    file: str
+    first: int
+    lines: tuple[str, ...]
+
+    def line_of(self, access: Access) -> int:
+        """The kernel's own line that ``access`` comes from: its innermost location that lies inside of the kernel."""
+        numbers = [int(place.rpartition(":")[2]) for place in (access.location, *access.inlined_at)]
+        inside = range(self.first, self.first + len(self.lines))
+        return next((number for number in numbers if number in inside), numbers[-1])
+
+
+def kernel_text(source: Source, accesses: tuple[Access, ...]) -> KernelText:
+    """Find the kernel that made ``accesses`` in its source: the function around the outermost location of the first."""
+    lines = source.text.splitlines()
+    access = accesses[0]
+    number = int((access.inlined_at or (access.location,))[-1].rpartition(":")[2])
+    first, last = (_cuda_function if isinstance(source, CudaSource) else _python_function)(source.text, number)
+    return KernelText(source.file, first, tuple(lines[first - 1 : last]))
+
+
+@lru_cache
+def _cuda_function(text: str, number: int) -> tuple[int, int]:
+    """First and last line of the ``__global__`` function around a line, its template header included."""
+    lines = text.splitlines()
+    first = next(n for n in range(number, 0, -1) if "__global__" in lines[n - 1])
+    depth, last = 0, first
+    for last in range(first, len(lines) + 1):
+        code = lines[last - 1].partition("//")[0]
+        depth += code.count("{") - code.count("}")
+        if depth == 0 and "}" in code:
+            break
+    while lines[first - 2].startswith("template"):
+        first -= 1
+    return first, last
+
+
+@lru_cache
+def _python_function(text: str, number: int) -> tuple[int, int]:
+    """First and last line of the function around a line, its decorators included."""
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    function = next(node for node in functions if node.lineno <= number <= (node.end_lineno or node.lineno))
+    decorators = [decorator.lineno for decorator in function.decorator_list]
+    return min([function.lineno, *decorators]), function.end_lineno or function.lineno
