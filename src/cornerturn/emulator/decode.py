@@ -35,6 +35,8 @@ def _unguarded(operands: Operands, position: int, instruction: Instruction) -> S
         return lambda wave, lanes: None
     if instruction.opcode in STEPS:
         return STEPS[instruction.opcode](operands, position, instruction)
+    if instruction.opcode == "call":
+        raise Unsupported("only functions that the compiler inlined are emulated")
     if instruction.opcode == "mov" and any(isinstance(operand, Vector) for operand in instruction.operands):
         return _pack(operands, instruction)
     operation = resolve(instruction.opcode, instruction.modifiers)

@@ -435,6 +435,13 @@ def bfind(a: Array) -> Array:
     return np.uint32(width(a) - 1) - clz(bits)
 
 
+@meaning("bfind.shiftamt", "u32 = t")
+def bfind_shift_amount(a: Array) -> Array:
+    """How far to shift left until the bit found is the top one."""
+    found = bfind(a)
+    return np.where(found == ~np.uint32(0), found, np.uint32(width(a) - 1) - found)
+
+
 @meaning("brev", "t = t")
 def brev(a: Array) -> Array:
     masks = {1: 0x5555555555555555, 2: 0x3333333333333333, 4: 0x0F0F0F0F0F0F0F0F}

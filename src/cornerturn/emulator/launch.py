@@ -109,6 +109,11 @@ def _check_launch(kernel: Entry, grid: Extent, block: Extent) -> None:
     threads = block[0] * block[1] * block[2]
     if threads > MAX_BLOCK_THREADS:
         raise EmulatorError(f"block {block} of kernel {kernel.name} has {threads} threads: at most {MAX_BLOCK_THREADS}")
+    if kernel.max_threads and threads > kernel.max_threads:
+        raise EmulatorError(
+            f"kernel {kernel.name} was compiled for at most {kernel.max_threads} threads a block (__launch_bounds__): "
+            f"block {block} has {threads}"
+        )
     required = kernel.required_block
     if required and block != (*required, 1, 1)[:3]:
         raise EmulatorError(f"kernel {kernel.name} was compiled for blocks of {required} threads: got {block}")

@@ -7,7 +7,7 @@ import numpy as np
 from cornerturn.emulator.barriers import Barriers, arrive, barrier_readers
 from cornerturn.emulator.decode import decode
 from cornerturn.emulator.operands import Operands, Reader, Step, Unsupported
-from cornerturn.emulator.program import EXITS, Block, blocks_of, is_barrier
+from cornerturn.emulator.program import EXITS, Block, blocks_of, is_barrier, is_failed_assertion
 from cornerturn.emulator.ptx import Entry, Instruction
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
@@ -93,7 +93,8 @@ class Machine:
             arrive(barriers, acting, decoded.barrier, rank)
         elif acting.count:
             block_at, thread = wave.coordinates(int(acting.index[0]))
-            raise EmulatorError(f"{end.location}: trap executed by thread {thread} of block {block_at}")
+            what = "an assertion failed in" if is_failed_assertion(end) else "trap executed by"
+            raise EmulatorError(f"{end.location}: {what} thread {thread} of block {block_at}")
 
 
 def _decode_block(operands: Operands, block: Block) -> DecodedBlock:

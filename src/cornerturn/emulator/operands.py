@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from cornerturn.emulator.ptx import Address, Entry, Immediate, Instruction, Operand, Register, Symbol, Vector
+from cornerturn.emulator.special import SPECIAL_REGISTERS
 from cornerturn.emulator.types import PACKED, TYPES, Array, Type
 from cornerturn.emulator.wave import Lanes, Wave
-from cornerturn.errors import EmulatorError
 
 Step = Callable[[Wave, Lanes], None]
 Reader = Callable[[Wave], Array]
@@ -55,7 +55,10 @@ class Operands:
     def _register_reader(self, operand: Register, kind: Type) -> Reader:
         name = operand.name
         if not self.entry.declares(name):
-            return _special_reader(name, kind)
+            if name not in SPECIAL_REGISTERS:
+                raise Unsupported(f"{name} is not emulated")
+            special = SPECIAL_REGISTERS[name]
+            return lambda wave: kind.decode(special(wave))
         if operand.negated:
             return lambda wave: ~wave.read(name)
         return lambda wave: kind.decode(wave.read(name))
@@ -84,15 +87,6 @@ class Operands:
 def elements(operand: Operand) -> tuple[Operand, ...]:
     """The elements of a vector operand; any other operand is its own only one."""
     return operand.elements if isinstance(operand, Vector) else (operand,)
-
-
-def _special_reader(name: str, kind: Type) -> Reader:
-    def read(wave: Wave) -> Array:
-        if name not in wave.special:
-            raise EmulatorError(f"kernel {wave.entry.name} reads {name}, which the emulator does not have")
-        return kind.decode(wave.special[name])
-
-    return read
 
 
 def _constant(operand: Immediate, kind: Type) -> Array:

@@ -13,8 +13,18 @@ def is_barrier(instruction: Instruction) -> bool:
     return instruction.opcode in ("bar", "barrier") and "warp" not in instruction.modifiers
 
 
+def is_failed_assertion(instruction: Instruction) -> bool:
+    """Whether it is where ``assert`` goes when its condition does not hold."""
+    return instruction.opcode == "call" and Symbol("__assertfail") in instruction.operands
+
+
+def _leaves(instruction: Instruction) -> bool:
+    """Whether control never goes on to the next instruction, unless a guard says so."""
+    return instruction.opcode in EXITS | {"bra", "trap"} or is_failed_assertion(instruction)
+
+
 def _ends_block(instruction: Instruction) -> bool:
-    return instruction.opcode in EXITS | {"bra", "trap"} or is_barrier(instruction)
+    return _leaves(instruction) or is_barrier(instruction)
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ def _successors(n: int, last: Instruction, target: int, end: int) -> list[int]:
     reached = []
     if last.opcode == "bra":
         reached.append(target)
-    if last.opcode not in EXITS | {"bra", "trap"} or last.guard:
+    if not _leaves(last) or last.guard:
         reached.append(n + 1)
     return [block for block in reached if block < end]
 

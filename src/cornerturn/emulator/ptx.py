@@ -7,6 +7,7 @@ performance directives are passed over.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from cornerturn.errors import EmulatorError
 
@@ -44,7 +45,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Vector:
-    """``{a, b, c, d}``, or the pair ``p|q``."""
+    """``{a, b, c, d}``, the pair ``p|q``, or the ``(a, b)`` of a call."""
 
     elements: "tuple[Operand, ...]"
 
@@ -90,6 +91,7 @@ class Entry:
         register_types: register name, or its prefix before ``<n>``, -> PTX type.
         variables: the module's and the kernel's own.
         required_block: the only block shape it may be launched with (``.reqntid``), if it says one.
+        max_threads: the most threads a block (``.maxntid``), if it says so.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Entry:
     instructions: tuple[Instruction, ...]
     labels: dict[str, int]
     required_block: tuple[int, ...] | None = None
+    max_threads: int | None = None
 
     def declares(self, name: str) -> bool:
         """Whether ``name`` is a declared register (and not a special one such as ``%laneid``)."""
@@ -157,7 +160,8 @@ def parse(ptx: str, entry: str) -> Entry:
     functions = list(_functions(text))
     for kind, name, signature, body, _ in functions:
         if kind == "entry" and name == entry:
-            return _Body(name, files).parse(signature, body, _module_variables(text, functions))
+            module = _module_variables(text, functions, frozenset(re.findall(r"[\w$]+", body)))
+            return _Body(name, files).parse(signature, body, module)
     known = ", ".join(name for kind, name, *_ in functions if kind == "entry") or "none"
     raise EmulatorError(f"the PTX holds no kernel {entry}; it holds: {known}")
 
@@ -186,13 +190,16 @@ def _closing_brace(text: str, opening: int) -> int:
     raise EmulatorError("the PTX ends inside a function body: the text is cut off")
 
 
-def _module_variables(text: str, functions: list[tuple[str, str, str, str, tuple[int, int]]]) -> list[Variable]:
+def _module_variables(
+    text: str, functions: list[tuple[str, str, str, str, tuple[int, int]]], used: frozenset[str]
+) -> list[Variable]:
+    """Variables outside of functions, those that are ``used``."""
     outside, position = [], 0
     for *_, (start, end) in functions:
         outside.append(text[position:start])
         position = end
     outside.append(text[position:])
-    return [_variable(match) for match in _VARIABLE.finditer("\n".join(outside))]
+    return [_variable(match) for match in _VARIABLE.finditer("\n".join(outside)) if match["name"] in used]
 
 
 def _variable(match: re.Match[str]) -> Variable:
@@ -209,16 +216,28 @@ def _variable(match: re.Match[str]) -> Variable:
     )
 
 
+def _extents(directive: str, signature: str) -> tuple[int, ...] | None:
+    """The numbers of a performance directive such as ``.maxntid 32, 8``."""
+    match = re.search(rf"\.{directive}\s+(\d+(?:\s*,\s*\d+)*)", signature)
+    return tuple(int(number) for number in match[1].split(",")) if match else None
+
+
 def _initial_bytes(text: str | None, element: int, name: str) -> bytes:
     if text is None:
         return b""
-    values = re.findall(r"[^\s,{}]+", text)
-    try:
-        return b"".join((int(v, 0) % (1 << 8 * element)).to_bytes(element, "little") for v in values)
-    except ValueError as error:
-        raise EmulatorError(
-            f"variable {name} is initialised with {text.strip()[:60]}: only integers are emulated"
-        ) from error
+    values = [_constant(value) for value in re.findall(r"[^\s,{}]+", text)]
+    if not all(values):
+        raise EmulatorError(f"variable {name} is initialised with {text.strip()[:60]}: only numbers are emulated")
+    return b"".join((v.bits % (1 << 8 * element)).to_bytes(element, "little") for v in values if v)
+
+
+def _constant(text: str) -> Immediate | None:
+    """``-12``, ``0x1F``, ``0f3F800000`` or ``WARP_SZ`` (PTX ISA, constants); None when it is no constant."""
+    if constant := re.fullmatch(r"0([fFdD])([0-9a-fA-F]+)", text):
+        return Immediate(int(constant[2], 16), 4 if constant[1] in "fF" else 8)
+    if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
+        return Immediate(int(text.rstrip("U"), 0))
+    return Immediate(32) if text == "WARP_SZ" else None
 
 
 class _Body:
@@ -248,7 +267,7 @@ class _Body:
                 self._declare(text, number)
         for _, (kind, text) in self._scoped(statements):
             self._statement(kind, text)
-        required = re.search(r"\.reqntid\s+([\d,\s]+)", signature)
+        required, most = _extents("reqntid", signature), _extents("maxntid", signature)
         return Entry(
             name=self.name,
             parameters=tuple(_variable(match) for match in _VARIABLE.finditer(signature)),
@@ -256,7 +275,8 @@ class _Body:
             register_types=self.types,
             instructions=tuple(self.instructions),
             labels=self.labels,
-            required_block=tuple(int(n) for n in required[1].split(",")) if required else None,
+            required_block=required,
+            max_threads=prod(most) if most else None,
         )
 
     def _scoped(self, statements: list[tuple[str | None, str]]) -> Iterator[tuple[int, tuple[str | None, str]]]:
@@ -337,7 +357,7 @@ class _Body:
         )
 
     def _operand(self, text: str) -> Operand:
-        if text.startswith("{"):
+        if text.startswith(("{", "(")):
             return Vector(tuple(self._operand(part) for part in _split(text[1:-1])))
         if text.startswith("["):
             base, _, offset = text[1:-1].replace(" ", "").partition("+")
@@ -349,10 +369,8 @@ class _Body:
             return Vector(tuple(self._operand(part.strip()) for part in text.split("|")))
         if text.startswith("!"):
             return Register(self._resolve(text[1:].strip()), negated=True)
-        if constant := re.fullmatch(r"0([fFdD])([0-9a-fA-F]+)", text):
-            return Immediate(int(constant[2], 16), 4 if constant[1] in "fF" else 8)
-        if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
-            return Immediate(int(text.rstrip("U"), 0))
+        if constant := _constant(text):
+            return constant
         if _NAME.fullmatch(text):
             name = self._resolve(text)
             return Register(name) if self._is_register(name) else Symbol(name)

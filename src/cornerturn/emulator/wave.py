@@ -104,7 +104,6 @@ class Wave:
         self.ledger = ledger
         self.shared = Arena("shared", count, shared_bytes, self.lanes_per_block)
         self.local = Arena("local", count * self.lanes_per_block, local_bytes, 1)
-        self.special = self._special_registers()
 
     def read(self, name: str) -> Array:
         """Bits of a register; one that was never written holds 0."""
@@ -122,49 +121,14 @@ class Wave:
     def coordinates(self, lane: int) -> tuple[Extent, Extent]:
         """Block and thread coordinates of a flat lane index."""
         block, thread = int(self.blocks[lane // self.lanes_per_block, 0]), lane % self.lanes_per_block
-        return _unravel(block, self.grid), _unravel(thread, self.block)
+        return unravel(block, self.grid), unravel(thread, self.block)
 
     def fault(self, position: int, instruction: Instruction, kind: str, message: str, lanes: Array) -> None:
         """Record that the flat ``lanes`` committed a fault; the first of them is named."""
         block, thread = self.coordinates(int(lanes[0]))
         self.ledger.hazard(position, instruction, kind, message, block, thread, len(lanes))
 
-    def _special_registers(self) -> dict[str, Array]:
-        scalar = np.uint32
-        lane = (self.lane % WARP).astype(np.uint32)
-        bit = np.uint32(1) << lane
-        special: dict[str, Array] = {
-            "%laneid": lane,
-            "%warpid": (self.lane // WARP).astype(np.uint32),
-            "%nwarpid": scalar(self.lanes_per_block // WARP),
-            "%smid": scalar(0),
-            "%nsmid": scalar(1),
-            "%gridid": np.uint64(0),
-            "%lanemask_eq": bit,
-            "%lanemask_lt": bit - np.uint32(1),
-            "%lanemask_le": (bit << np.uint32(1)) - np.uint32(1),
-            "%lanemask_gt": ~((bit << np.uint32(1)) - np.uint32(1)),
-            "%lanemask_ge": ~(bit - np.uint32(1)),
-            "%cluster_ctarank": scalar(0),
-            "%cluster_nctarank": scalar(1),
-        }
-        for axis, (tid, ctaid) in enumerate(
-            zip(_axes(self.lane, self.block), _axes(self.blocks, self.grid), strict=True)
-        ):
-            special[f"%tid.{'xyz'[axis]}"] = tid.astype(np.uint32)
-            special[f"%ctaid.{'xyz'[axis]}"] = ctaid.astype(np.uint32)
-            special[f"%clusterid.{'xyz'[axis]}"] = ctaid.astype(np.uint32)
-            special[f"%ntid.{'xyz'[axis]}"] = scalar(self.block[axis])
-            special[f"%nctaid.{'xyz'[axis]}"] = scalar(self.grid[axis])
-            special[f"%nclusterid.{'xyz'[axis]}"] = scalar(self.grid[axis])
-            special[f"%cluster_ctaid.{'xyz'[axis]}"] = scalar(0)
-            special[f"%cluster_nctaid.{'xyz'[axis]}"] = scalar(1)
-        return special
 
-
-def _axes(linear: Array, extent: Extent) -> tuple[Array, Array, Array]:
-    return linear % extent[0], linear // extent[0] % extent[1], linear // (extent[0] * extent[1])
-
-
-def _unravel(linear: int, extent: Extent) -> Extent:
+def unravel(linear: Any, extent: Extent) -> tuple[Any, Any, Any]:
+    """Linear numbers, x fastest -> coordinates."""
     return linear % extent[0], linear // extent[0] % extent[1], linear // (extent[0] * extent[1])

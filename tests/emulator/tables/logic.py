@@ -131,6 +131,9 @@ LOGIC = (
     case("b32 = b32", "bfind.s32 %d, %a;", ((s(-1),), ONES), ((0,), ONES), ((s(-2),), 0), ((MIN32,), 30), ((5,), 2)),
     case("b32 = b64", "bfind.u64 %d, %a;", ((0,), ONES), ((1 << 40,), 40), ((MIN64,), 63)),
     case("b32 = b64", "bfind.s64 %d, %a;", ((MIN64,), 62), ((ONES64,), ONES)),
+    case("b32 = b32", "bfind.shiftamt.u32 %d, %a;", ((0,), ONES), ((1,), 31), ((MIN32,), 0)),
+    case("b32 = b32", "bfind.shiftamt.s32 %d, %a;", ((s(-1),), ONES), ((s(-2),), 31), ((MIN32,), 1)),
+    case("b32 = b64", "bfind.shiftamt.u64 %d, %a;", ((1 << 40,), 23)),
     case("b32 = b32", "brev.b32 %d, %a;", ((1,), MIN32), ((0x12345678,), 0x1E6A2C48)),
     case("b64 = b64", "brev.b64 %d, %a;", ((1,), MIN64), ((0x12345678,), 0x1E6A2C48 << 32)),
     case(
