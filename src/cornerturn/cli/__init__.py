@@ -7,7 +7,7 @@ An error is one line on stderr.
 import click
 
 from cornerturn import __version__
-from cornerturn.cli import bench_commands
+from cornerturn.cli import bench_commands, kernel_commands
 from cornerturn.cli.shell import CommandLine
 
 
@@ -23,5 +23,11 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (bench_commands.list_kernels, bench_commands.bench, bench_commands.info):
+for _command in (
+    bench_commands.list_kernels,
+    bench_commands.bench,
+    bench_commands.info,
+    kernel_commands.build,
+    kernel_commands.layout,
+):
     main.add_command(_command)

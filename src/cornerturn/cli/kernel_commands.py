@@ -1,0 +1,54 @@
+"""``cornerturn build`` and ``layout``: kernels as they are compiled, and as they lay threads over data."""
+
+from pathlib import Path
+
+import click
+
+from cornerturn.cli.shell import show
+from cornerturn.errors import UsageError
+from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
+from cornerturn.kernels.kernel import Kernel, View
+from cornerturn.lab import tables
+from cornerturn.lab.files import replacing
+from cornerturn.lab.layout_pictures import svg_pictures, terminal_pictures
+from cornerturn.lab.layouts import watch_layouts
+from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_source
+
+
+@click.command()
+@click.option("--family", "families", multiple=True, help="Compile only this family; may be given several times.")
+@click.option("--arch", "archs", multiple=True, default=[DEFAULT_ARCH], show_default=True, help="For which GPU.")
+def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
+    """Compile kernels into the cache, for every shape.
+
+    The cache is the folder CORNERTURN_CACHE: carried to another machine, it serves there without the compilers.
+    """
+    entries = [entry for family in families for entry in in_family(family)] if families else CATALOGUE
+    cache = Cache(cache_folder())
+    if not cache.info().writable:
+        raise UsageError(f"the cache {cache.folder} is not writable: set CORNERTURN_CACHE to a folder that is")
+    sources = dict.fromkeys(entry.source for entry in entries if isinstance(entry, Kernel))
+    facts = []
+    for source in sources:
+        for arch in archs:
+            compiler = compile_source(source, arch).compiler
+            facts.append((source.file, f"{len(source.entries)} kernels for {arch} by {compiler}"))
+    show(tables.facts_table([*facts, ("cache", str(cache.folder))]))
+
+
+@click.command()
+@click.argument("name", metavar="KERNEL")
+@click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the whole tiles.")
+def layout(name: str, svg_path: Path | None) -> None:
+    """Show which thread moves which element, and the banks of the shared tile.
+
+    Beside the way in which KERNEL places its tile in shared memory stand the others: plain, padded, swizzled.
+    """
+    kernel = find(name)
+    if isinstance(kernel, View):
+        raise UsageError(f"{name} moves nothing: it has no layout to show")
+    layouts = watch_layouts(kernel)
+    if svg_path:
+        with replacing(svg_path) as file:
+            file.write(svg_pictures(layouts).encode())
+    show(terminal_pictures(layouts))
