@@ -85,8 +85,16 @@ def check_ndim(ndim: int) -> None:
         raise UsageError(f"x has {ndim} axes, and at most {MAX_NDIM} are supported: reshape it first")
 
 
-def check_overlap(source: StridedView, destination: StridedView) -> None:
-    """Raise UsageError if two views share a byte; a case too hard to decide counts as an overlap."""
+def check_destination(source: StridedView, destination: StridedView) -> None:
+    """Raise UsageError if elements of ``out`` share memory with each other or with x.
+
+    An overlap that is too hard to decide counts as one.
+    """
+    if any(stride == 0 and extent > 1 for extent, stride in zip(destination.shape, destination.strides, strict=True)):
+        raise UsageError(
+            f"out has strides of {destination.strides} bytes: several elements share one place; "
+            "pass an array that owns each"
+        )
     a, b = _as_array(source), _as_array(destination)
     if not np.may_share_memory(a, b):
         return

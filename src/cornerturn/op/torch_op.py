@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from cornerturn.errors import UsageError
-from cornerturn.op.arrays import StridedView, check_ndim, check_overlap, normalized_axes
+from cornerturn.op.arrays import StridedView, check_destination, check_ndim, normalized_axes
 from cornerturn.op.engines import move_on_cpu
 
 Tensor = Any  # torch.Tensor: the type checker does not follow torch
@@ -36,9 +36,9 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None, out: Tensor | None =
     _check_input(x)
     order = list(normalized_axes(axes, x.ndim))
     if out is None:
-        return torch.ops.cornerturn.transpose(x, order)
+        return _transposed(x, order)
     _check_output(x, order, out)
-    torch.ops.cornerturn.transpose_into(x, order, out)
+    torch.ops.cornerturn.transpose_into(x.resolve_conj().resolve_neg(), order, out)
     return out
 
 
@@ -59,8 +59,10 @@ def _check_input(x: Tensor) -> None:
 def _check_output(x: Tensor, order: Sequence[int], out: Tensor) -> None:
     if not isinstance(out, torch.Tensor):
         raise UsageError(f"out must be a torch.Tensor as x is: got {type(out).__name__}")
-    if out.layout != torch.strided or out.is_nested or out.is_quantized or out.is_conj() or out.is_neg():
+    if out.layout != torch.strided or out.is_nested or out.is_quantized:
         raise UsageError(f"out must be a plain strided tensor: got {_kind(out)}")
+    if not torch.compiler.is_compiling() and (out.is_conj() or out.is_neg()):
+        raise UsageError("out must not have its conjugate or negative bit set: pass a tensor of its own")
     shape = tuple(x.shape[axis] for axis in order)
     if tuple(out.shape) != shape:
         raise UsageError(f"out must have the result's shape {shape}: got {tuple(out.shape)}")
@@ -73,9 +75,7 @@ def _check_output(x: Tensor, order: Sequence[int], out: Tensor) -> None:
 
 
 def _kind(x: Tensor) -> str:
-    bits = [name for name, is_set in (("conjugate", x.is_conj()), ("negative", x.is_neg())) if is_set]
-    special = "nested" if x.is_nested else f"{' and '.join(bits)} bit" if bits else str(x.layout)
-    return f"{special}, dtype {x.dtype}"
+    return f"{'nested, ' if x.is_nested else ''}{x.layout}, {x.dtype}"
 
 
 def _on_cpu(x: Tensor, axes: Sequence[int]) -> Tensor:
@@ -87,7 +87,7 @@ def _on_cpu(x: Tensor, axes: Sequence[int]) -> Tensor:
 def _into_on_cpu(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
     source, destination = view_of(x).permuted(axes), view_of(out)
     if source != destination:
-        check_overlap(source, destination)
+        check_destination(source, destination)
         move_on_cpu(source, destination)
 
 
@@ -95,14 +95,14 @@ def _fake(x: Tensor, axes: Sequence[int]) -> Tensor:
     return x.new_empty([x.shape[axis] for axis in axes])
 
 
-def _save_axes(context: Any, inputs: tuple[Tensor, Sequence[int]], output: Tensor) -> None:
-    context.axes = inputs[1]
+def _save_axes(ctx: Any, inputs: tuple[Tensor, Sequence[int]], output: Tensor) -> None:
+    ctx.axes = inputs[1]
 
 
-def _backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
     """The gradient of a permutation is the inverse permutation of the gradient."""
-    inverse = sorted(range(len(context.axes)), key=context.axes.__getitem__)
-    return torch.ops.cornerturn.transpose(gradient, inverse), None
+    inverse = sorted(range(len(ctx.axes)), key=ctx.axes.__getitem__)
+    return _transposed(gradient, inverse), None
 
 
 def _batched(info: Any, in_dims: tuple[int | None, None], x: Tensor, axes: Sequence[int]) -> tuple[Tensor, int]:
@@ -110,7 +110,39 @@ def _batched(info: Any, in_dims: tuple[int | None, None], x: Tensor, axes: Seque
     batch = in_dims[0]
     assert batch is not None  # vmap calls this only if an input has a batch axis, and x is the only tensor
     behind = [axis + (axis >= batch) for axis in axes]
-    return torch.ops.cornerturn.transpose(x, [batch, *behind]), 0
+    return _transposed(x, [batch, *behind]), 0
+
+
+class _Transposed(torch.autograd.Function):  # type: ignore[misc]
+    """The same rules for ``torch.func`` and forward-mode AD, which do not see those registered with an operator.
+
+    https://github.com/pytorch/pytorch/issues/168393
+    """
+
+    setup_context = staticmethod(_save_axes)
+    backward = staticmethod(_backward)
+    vmap = staticmethod(_batched)
+
+    @staticmethod
+    def forward(x: Tensor, axes: Sequence[int]) -> Tensor:
+        """Run the operator."""
+        return torch.ops.cornerturn.transpose(x, axes)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, _: None) -> Tensor:
+        """The tangent moves as x does."""
+        return _transposed(tangent, ctx.axes)
+
+
+def _transposed(x: Tensor, axes: Sequence[int]) -> Tensor:
+    return (_Transposed.apply if _is_transformed(x) else torch.ops.cornerturn.transpose)(x, axes)
+
+
+def _is_transformed(x: Tensor) -> bool:
+    """Return whether x is under a transform of ``torch.func`` or carries a tangent, outside ``torch.compile``."""
+    return not torch.compiler.is_compiling() and (
+        torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad.unpack_dual(x).tangent is not None
+    )
 
 
 def _batched_into(*_: Any) -> None:
