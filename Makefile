@@ -6,7 +6,7 @@
 # PYTHON=python3.12 chooses the interpreter that .venv is made from.
 
 PYTHON ?= python3
-ARGS ?= --family handwritten --family textbook --family controls --size 1024x1024
+ARGS ?= --family handwritten --family textbook --family cute --family controls --size 1024x1024
 BIN := .venv/bin
 
 .PHONY: run test lint clean
@@ -29,11 +29,11 @@ lint: .venv/test.installed
 
 # A stamp is newer than pyproject.toml, or pip runs again.
 .venv/run.installed: pyproject.toml | .venv/bin/pip
-	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
+	$(BIN)/python -m pip install --quiet --editable '.[gpu,cute]'
 	@touch $@
 
 .venv/test.installed: pyproject.toml | .venv/bin/pip
-	$(BIN)/python -m pip install --quiet --editable '.[gpu,plot,test]'
+	$(BIN)/python -m pip install --quiet --editable '.[gpu,cute,plot,test]'
 	@touch $@
 
 clean:
