@@ -1,0 +1,438 @@
+// The production family: what transpose() and permute_dims() launch. Elements are opaque; E is their size in bytes.
+//
+// A matrix of `rows` x `cols` lies in x with its columns contiguous and goes to y with its rows contiguous. Both may
+// be one of many: the axes outside of it, and the tiles themselves, are numbered along gridDim.x, fastest first.
+// V = 16 / E elements make one 16-byte unit, the access of every thread at both global ends.
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i64 = long long;
+
+constexpr int WARP = 32;
+constexpr int UNIT = 16;    // bytes
+constexpr int MAX_AXES = 32;
+
+// One axis outside of the tile. `magic` and `shift` divide by `extent` without a division, for numbers below 2^31
+// (T. Granlund, P. Montgomery, Division by Invariant Integers using Multiplication, 1994, figure 4.1).
+struct Axis {
+    u32 extent, magic, shift, unused;
+    i64 stride_in, stride_out;  // bytes
+
+    __device__ u32 divide(u32 n) const { return (__umulhi(n, magic) + n) >> shift; }
+};
+
+struct Axes {
+    u32 count, unused[3];
+    Axis axis[MAX_AXES];
+};
+
+// Split n into a coordinate along `axis`, returned, and the number of all further axes, left in n.
+__device__ u32 next_coordinate(u32& n, const Axis& axis) {
+    const u32 quotient = axis.divide(n), coordinate = n - quotient * axis.extent;
+    n = quotient;
+    return coordinate;
+}
+
+// Move x and y to where block n of the axes from `first` on begins.
+__device__ void enter(const Axes& axes, u32 first, u32 n, const u8*& x, u8*& y) {
+    for (u32 a = first; a < axes.count; ++a) {
+        const u32 coordinate = next_coordinate(n, axes.axis[a]);
+        x += coordinate * axes.axis[a].stride_in;
+        y += coordinate * axes.axis[a].stride_out;
+    }
+}
+
+template <int N>
+struct alignas(N >= 4 ? 16 : 4 * N) Words {
+    u32 w[N];
+};
+using Unit = Words<4>;
+
+template <int E> struct Opaque;
+template <> struct Opaque<1> { using type = u8; };
+template <> struct Opaque<2> { using type = u16; };
+template <> struct Opaque<4> { using type = u32; };
+template <> struct Opaque<8> { using type = Words<2>; };
+template <> struct Opaque<16> { using type = Unit; };
+template <int E> using Element = typename Opaque<E>::type;
+
+template <class T> __device__ T load(const void* p) { return *static_cast<const T*>(p); }
+template <class T> __device__ void store(void* p, T value) { *static_cast<T*>(p) = value; }
+
+// The 16 bytes that begin `bytes` (a multiple of E below 16) into the 32 bytes low:high.
+template <int E>
+__device__ Unit funnel(Unit low, Unit high, u32 bytes) {
+    u32 w[8] = {low.w[0], low.w[1], low.w[2], low.w[3], high.w[0], high.w[1], high.w[2], high.w[3]};
+    if constexpr (E <= 8) {
+#pragma unroll
+        for (int i = 0; i < 6; ++i) w[i] = bytes & 8 ? w[i + 2] : w[i];
+    }
+    if constexpr (E <= 4) {
+#pragma unroll
+        for (int i = 0; i < 5; ++i) w[i] = bytes & 4 ? w[i + 1] : w[i];
+    }
+    if constexpr (E <= 2) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) w[i] = __funnelshift_r(w[i], w[i + 1], 8 * bytes);
+    }
+    return {w[0], w[1], w[2], w[3]};
+}
+
+// The addresses of x's elements lie in [begin, end): nothing outside is ever read.
+struct Extent {
+    u64 begin, end;
+
+    __device__ bool holds_two_units_at(const u8* p) const {
+        const u64 address = reinterpret_cast<u64>(p), first = address - address % UNIT;
+        return first >= begin && first + 2 * UNIT <= end;
+    }
+};
+
+// V elements at each of P rows, by aligned 16-byte reads. They may reach past the matrix, but never past x.
+template <int E, int P>
+__device__ void load_shifted(const u8* p, i64 pitch, Unit (&read)[P]) {
+    Unit low[P], high[P];
+#pragma unroll
+    for (int i = 0; i < P; ++i) {
+        const u8* const first = p + i * pitch - reinterpret_cast<u64>(p + i * pitch) % UNIT;
+        low[i] = load<Unit>(first);
+        high[i] = load<Unit>(first + UNIT);
+    }
+#pragma unroll
+    for (int i = 0; i < P; ++i) read[i] = funnel<E>(low[i], high[i], reinterpret_cast<u64>(p + i * pitch) % UNIT);
+}
+
+// The same for the few units at the ends of x, element by element: rows [first, last), `wanted` elements of each.
+template <int E, int P>
+__device__ void load_elements(const u8* p, i64 pitch, int first, int last, int wanted, Unit (&read)[P]) {
+#pragma unroll
+    for (int i = 0; i < P; ++i) {
+        read[i] = {};
+#pragma unroll
+        for (int k = 0; k < UNIT / E; ++k) {
+            if (i < first || i >= last || k >= wanted) continue;
+            if constexpr (E == 8) {
+                const Words<2> element = load<Words<2>>(p + i * pitch + k * E);
+                read[i].w[2 * k] = element.w[0], read[i].w[2 * k + 1] = element.w[1];
+            } else {
+                read[i].w[k * E / 4] |= u32(load<Element<E>>(p + i * pitch + k * E)) << (8 * (k * E % 4));
+            }
+        }
+    }
+}
+
+// Word `word` of column `column` of a micro-tile: the elements of rows 4 * word / E onwards, one below the other.
+// Byte permutes turn sub-word elements; the compiler shares those that two columns have in common.
+template <int E, int P>
+__device__ u32 column_word(const Unit (&row)[P], int column, int word) {
+    if constexpr (E >= 4) {
+        constexpr int WORDS = E / 4;
+        return row[word / WORDS].w[column * WORDS + word % WORDS];
+    } else if constexpr (E == 2) {
+        const u32 a = row[2 * word].w[column / 2], b = row[2 * word + 1].w[column / 2];
+        return __byte_perm(a, b, column % 2 ? 0x7632 : 0x5410);
+    } else {
+        const int w = column / 4, r = 4 * word;
+        const u32 pairs = column % 4 < 2 ? 0x5140 : 0x7362;
+        const u32 ab = __byte_perm(row[r].w[w], row[r + 1].w[w], pairs);
+        const u32 cd = __byte_perm(row[r + 2].w[w], row[r + 3].w[w], pairs);
+        return __byte_perm(ab, cd, column % 2 ? 0x7632 : 0x5410);
+    }
+}
+
+// tile: a block moves R x C elements. A thread reads P rows of one unit, turns them in registers and stores the V
+//   columns, P elements each, into the tile, which keeps rows of y; then the block writes units of y. Every V rows of
+//   y (R units) are followed by one unit of padding: lanes that store differ in the column's unit, so R + 1 units, odd,
+//   lie between them, and eight lanes meet eight different groups of four banks.
+//
+// X_UNITS: rows of x begin on units. Otherwise a thread reads two units and shifts.
+// HALO (0, 1 or 2 units): not 0 where rows of y do not begin on sectors. The window that a block writes of a row of y
+//   then begins up to HALO units before the tile's, on a multiple of HALO units, so that only full units are
+//   written; the tile holds HALO units more than it writes. At the ends of a row of y, elements are written one by one.
+//   A thread's rows of y are so far apart that all of them miss such a multiple by the same bytes.
+template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO>
+__global__ void __launch_bounds__(THREADS) tile(const u8* x, u8* y, int rows, int cols, i64 pitch_in, i64 pitch_out,
+                                                i64 x_first, i64 x_end, u32 rows_first,
+                                                const __grid_constant__ Axes axes) {
+    constexpr int V = UNIT / E;
+    constexpr int LEAD = HALO * V;  // rows of x before the tile's own
+    constexpr int UNIT_ROWS = R / V, UNIT_COLS = C / V;
+    constexpr bool QUADS = UNIT_COLS % 8 == 0 && R / P % 4 == 0;  // a warp reads 128 bytes of 4 rows, or of 4 times P
+    constexpr int ROWS_A_TURN = P * THREADS / UNIT_COLS, LOADS = R / ROWS_A_TURN;
+    constexpr int STORE_WORDS = P * E / 4;
+    static_assert(STORE_WORDS >= 1 && STORE_WORDS <= 4 && R % V == 0 && C % V == 0 && R % P == 0);
+    static_assert(THREADS % UNIT_COLS == 0 && R % ROWS_A_TURN == 0);
+    __shared__ Unit shared[UNIT_COLS * (R + 1)];
+
+    const Extent extent = {reinterpret_cast<u64>(x + x_first), reinterpret_cast<u64>(x + x_end)};
+    u32 n = blockIdx.x;
+    const u32 first = next_coordinate(n, axes.axis[0]), second = next_coordinate(n, axes.axis[1]);
+    enter(axes, 2, n, x, y);
+    const int row0 = int(rows_first ? first : second) * (R - LEAD), col0 = int(rows_first ? second : first) * C;
+
+    {
+        const int quad = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+        constexpr int QUAD_COLS = QUADS ? UNIT_COLS / 8 : 1;
+        const int unit_col = QUADS ? quad % QUAD_COLS * 8 + lane % 8 : threadIdx.x % UNIT_COLS;
+        const int micro_row = QUADS ? quad / QUAD_COLS * 4 + lane / 8 : threadIdx.x / UNIT_COLS;
+        const int row = row0 - LEAD + micro_row * P, col = col0 + unit_col * V;
+        const u8* const p = x + row * pitch_in + i64(col) * E;
+        Unit read[LOADS][P];
+#pragma unroll
+        for (int turn = 0; turn < LOADS; ++turn) {
+            const int down = turn * ROWS_A_TURN;
+            if constexpr (X_UNITS) {
+#pragma unroll
+                for (int i = 0; i < P; ++i) {
+                    const bool inside = col < cols && row + down + i >= 0 && row + down + i < rows;
+                    read[turn][i] = inside ? load<Unit>(p + (down + i) * pitch_in) : Unit{};
+                }
+            } else if (col < cols) {
+                const u8* const q = p + down * pitch_in;
+                if (extent.holds_two_units_at(q) && extent.holds_two_units_at(q + (P - 1) * pitch_in)) {
+                    load_shifted<E>(q, pitch_in, read[turn]);
+                } else {
+                    load_elements<E>(q, pitch_in, -row - down, rows - row - down, cols - col, read[turn]);
+                }
+            }
+        }
+        u8* const block = reinterpret_cast<u8*>(shared + unit_col * (R + 1)) + micro_row * P * E;
+#pragma unroll
+        for (int turn = 0; turn < LOADS; ++turn) {
+#pragma unroll
+            for (int k = 0; k < V; ++k) {
+                Words<STORE_WORDS> column;
+#pragma unroll
+                for (int i = 0; i < STORE_WORDS; ++i) column.w[i] = column_word<E, P>(read[turn], k, i);
+                store(block + (k * R + turn * ROWS_A_TURN) * E, column);
+            }
+        }
+    }
+    __syncthreads();
+
+    constexpr int WRITTEN = UNIT_ROWS - HALO;  // units of each row of y
+    constexpr int LANES = WRITTEN <= 1 ? 1 : WRITTEN <= 2 ? 2 : WRITTEN <= 4 ? 4 : WRITTEN <= 8 ? 8 : WRITTEN <= 16 ? 16 : 32;
+    constexpr int COLS_A_TURN = THREADS / LANES;
+    static_assert(WRITTEN <= 32 && (HALO == 0 || COLS_A_TURN * E % (HALO * UNIT) == 0));
+    const int u = threadIdx.x % LANES, c0 = threadIdx.x / LANES;
+    if (WRITTEN < LANES && u >= WRITTEN) return;
+    u8* p = y + (col0 + c0) * pitch_out + i64(row0) * E + u * UNIT;
+    const int before = HALO == 0 ? 0 : reinterpret_cast<u64>(p - u * UNIT) % (HALO * UNIT + (HALO == 0));  // bytes
+    const int row = row0 - before / E + u * V;
+    const int at = LEAD * E - before + u * UNIT;  // the unit's place in its row of the tile, bytes
+    const bool whole = row >= 0 && row + V <= rows;
+    if (row + V <= 0 || row >= rows) return;
+    p -= before;
+#pragma unroll
+    for (int turn = 0; turn < (C + COLS_A_TURN - 1) / COLS_A_TURN; ++turn) {
+        const int c = c0 + turn * COLS_A_TURN;
+        if (C % COLS_A_TURN != 0 && c >= C || col0 + c >= cols) return;
+        const Unit* const row_of_y = shared + c * UNIT_ROWS + c / V;
+        if (HALO == 0) {
+            store(p, row_of_y[u]);
+        } else if (whole) {
+            store(p, E == UNIT ? row_of_y[at / UNIT]
+                               : funnel<E>(row_of_y[at / UNIT], row_of_y[(at + UNIT - 1) / UNIT], at % UNIT));
+        } else {
+#pragma unroll 1
+            for (int k = 0; k < V; ++k) {
+                if (row + k >= 0 && row + k < rows) {
+                    store(p + k * E, load<Element<E>>(reinterpret_cast<const u8*>(row_of_y) + at + k * E));
+                }
+            }
+        }
+        p += COLS_A_TURN * pitch_out;
+    }
+}
+
+// rows: the innermost axis stays innermost. A thread moves one element, as wide as the rows allow, in the order of y.
+//   The first `inner` axes number the elements of a slab, the others the slabs.
+template <int E, int THREADS>
+__global__ void __launch_bounds__(THREADS) rows(const u8* x, u8* y, u32 slab, u32 inner, const __grid_constant__ Axes axes) {
+    u32 block = blockIdx.x;
+    u32 n = next_coordinate(block, axes.axis[inner]) * THREADS + threadIdx.x;
+    enter(axes, inner + 1, block, x, y);
+    if (n >= slab) return;
+#pragma unroll 4
+    for (u32 a = 0; a < inner; ++a) {
+        const u32 coordinate = next_coordinate(n, axes.axis[a]);
+        x += coordinate * axes.axis[a].stride_in;
+        y += coordinate * axes.axis[a].stride_out;
+    }
+    store(y, load<Element<E>>(x));
+}
+
+// Which of the V * K elements that a thread holds becomes its result's element e.
+template <int E, int K, bool INTERLEAVE>
+__device__ constexpr int source_element(int e) {
+    constexpr int V = UNIT / E;
+    return INTERLEAVE ? e % K * V + e / K : e % V * K + e / V;
+}
+
+// Word `word` of the result.
+template <int E, int K, bool INTERLEAVE>
+__device__ u32 woven_word(const Unit (&unit)[K], int word) {
+    const auto source = [](int e) { return source_element<E, K, INTERLEAVE>(e); };
+    const auto word_of = [&](int e) { return unit[e * E / UNIT].w[e * E % UNIT / 4]; };
+    if constexpr (E >= 4) {
+        constexpr int WORDS = E / 4;
+        const int from = source(word / WORDS) * WORDS + word % WORDS;
+        return unit[from / 4].w[from % 4];
+    } else if constexpr (E == 2) {
+        const int a = source(2 * word), b = source(2 * word + 1);
+        return __byte_perm(word_of(a), word_of(b), (a % 2 ? 0x32 : 0x10) | (b % 2 ? 0x7600 : 0x5400));
+    } else {
+        const int a = source(4 * word), b = source(4 * word + 1), c = source(4 * word + 2), d = source(4 * word + 3);
+        const u32 ab = __byte_perm(word_of(a), word_of(b), a % 4 | (4 + b % 4) << 4);
+        const u32 cd = __byte_perm(word_of(c), word_of(d), c % 4 | (4 + d % 4) << 4);
+        return __byte_perm(ab, cd, 0x5410);
+    }
+}
+
+// weave: one short axis of K elements. Interleaving, K rows of x become records of K in y; else records of x become
+//   K rows of y. A thread turns V records in registers. The side of the records is one contiguous run, which the
+//   warp passes through shared memory, so that its accesses are contiguous too: K units a thread, an odd pitch.
+template <int E, int K, int THREADS, bool INTERLEAVE>
+__global__ void __launch_bounds__(THREADS) weave(const u8* x, u8* y, u32 groups, i64 pitch, const __grid_constant__ Axes axes) {
+    constexpr int PITCH = K | 1;
+    __shared__ Unit shared[THREADS * PITCH];
+
+    u32 n = blockIdx.x;
+    const u32 group0 = next_coordinate(n, axes.axis[0]) * THREADS + threadIdx.x / WARP * WARP;
+    enter(axes, 1, n, x, y);
+    const u32 lane = threadIdx.x % WARP, group = group0 + lane;
+    Unit* const staged = shared + threadIdx.x / WARP * WARP * PITCH;
+    const u32 left = group0 < groups ? (groups - group0) * K : 0;  // units of records from this warp's first on
+    Unit read[K], write[K];
+
+    if constexpr (INTERLEAVE) {
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            read[k] = {};
+            if (group < groups) read[k] = load<Unit>(x + k * pitch + i64(group) * UNIT);
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            read[k] = {};
+            if (lane + k * WARP < left) read[k] = load<Unit>(x + (i64(group0) * K + lane + k * WARP) * UNIT);
+        }
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            const u32 unit = lane + k * WARP;
+            staged[unit / K * PITCH + unit % K] = read[k];
+        }
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < K; ++k) read[k] = staged[lane * PITCH + k];
+    }
+#pragma unroll
+    for (int word = 0; word < 4 * K; ++word) {
+        write[word / 4].w[word % 4] = woven_word<E, K, INTERLEAVE>(read, word);
+    }
+    if constexpr (INTERLEAVE) {
+#pragma unroll
+        for (int k = 0; k < K; ++k) staged[lane * PITCH + k] = write[k];
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            const u32 unit = lane + k * WARP;
+            if (unit < left) store(y + (i64(group0) * K + unit) * UNIT, staged[unit / K * PITCH + unit % K]);
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            if (group < groups) store(y + k * pitch + i64(group) * UNIT, write[k]);
+        }
+    }
+}
+
+// box: any axes, any strides. A block moves a box that is a contiguous run, or a few axes, in x and in y alike,
+//   element by element through shared memory. Element e of a side's order is e = hi * low count + lo; a table for lo
+//   and one for hi hold what each adds to the address and to the place in shared memory.
+struct Side {
+    u32 low, high;      // entries of the two tables
+    u32 magic, shift;   // divide by `low`
+    u32 low_axes, axes; // axes of the low table, of both
+    u32 axis[MAX_AXES]; // which axes of the box, fastest first
+};
+
+struct BoxAxis {
+    u32 extent, magic, shift;  // of the box
+    u32 place;                 // elements between neighbours in shared memory
+    u32 whole;                 // the axis's own extent
+    u32 tiles, tiles_magic, tiles_shift;
+    i64 stride_in, stride_out;  // bytes
+};
+
+struct Box {
+    u32 volume, axes, unused[2];
+    Side in, out;
+    BoxAxis axis[MAX_AXES];
+};
+
+struct Entry {
+    i64 offset;  // bytes
+    int place;   // elements; negative outside of the array
+};
+
+__device__ u32 divide(u32 n, u32 magic, u32 shift) { return (__umulhi(n, magic) + n) >> shift; }
+
+template <int TABLE, bool IN>
+__device__ void fill(Entry* table, const Box& box, const u32* start) {
+    const Side& side = IN ? box.in : box.out;
+    for (u32 t = threadIdx.x; t < side.low + side.high; t += blockDim.x) {
+        const bool low = t < side.low;
+        u32 n = low ? t : t - side.low;
+        Entry entry = {0, 0};
+        for (u32 a = low ? 0 : side.low_axes; a < (low ? side.low_axes : side.axes); ++a) {
+            const u32 which = side.axis[a];
+            const BoxAxis& axis = box.axis[which];
+            const u32 quotient = divide(n, axis.magic, axis.shift), coordinate = n - quotient * axis.extent;
+            n = quotient;
+            entry.offset += coordinate * (IN ? axis.stride_in : axis.stride_out);
+            entry.place = entry.place < 0 || start[which] + coordinate >= axis.whole
+                              ? -1 : entry.place + int(coordinate * axis.place);
+        }
+        table[low ? t : TABLE + t - side.low] = entry;
+    }
+}
+
+template <int E, int VOLUME, int TABLE, int THREADS>
+__global__ void __launch_bounds__(THREADS) box(const u8* x, u8* y, const __grid_constant__ Box box) {
+    __shared__ Element<E> staged[VOLUME + VOLUME / 32];
+    __shared__ Entry in[2 * TABLE], out[2 * TABLE];
+    __shared__ u32 start[MAX_AXES];
+
+    u32 block = blockIdx.x;
+    for (u32 a = 0; a < box.axes; ++a) {
+        const BoxAxis& axis = box.axis[a];
+        const u32 quotient = divide(block, axis.tiles_magic, axis.tiles_shift);
+        const u32 first = (block - quotient * axis.tiles) * axis.extent;
+        block = quotient;
+        x += first * axis.stride_in;
+        y += first * axis.stride_out;
+        if (threadIdx.x == 0) start[a] = first;
+    }
+    __syncthreads();
+    fill<TABLE, true>(in, box, start);
+    fill<TABLE, false>(out, box, start);
+    __syncthreads();
+#pragma unroll 4
+    for (u32 e = threadIdx.x; e < box.volume; e += THREADS) {
+        const u32 high = divide(e, box.in.magic, box.in.shift);
+        const Entry a = in[e - high * box.in.low], b = in[TABLE + high];
+        const u32 place = u32(a.place + b.place);
+        if ((a.place | b.place) >= 0) staged[place + place / 32] = load<Element<E>>(x + a.offset + b.offset);
+    }
+    __syncthreads();
+#pragma unroll 4
+    for (u32 e = threadIdx.x; e < box.volume; e += THREADS) {
+        const u32 high = divide(e, box.out.magic, box.out.shift);
+        const Entry a = out[e - high * box.out.low], b = out[TABLE + high];
+        const u32 place = u32(a.place + b.place);
+        if ((a.place | b.place) >= 0) store(y + a.offset + b.offset, staged[place + place / 32]);
+    }
+}

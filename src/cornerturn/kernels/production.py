@@ -1,0 +1,273 @@
+"""The production family: what ``transpose()`` launches on a GPU, and how each kernel is laid over a move.
+
+A move is an element size and its axes, each ``(extent, bytes to the next element of x, the same of y)``, ordered as y
+lies in memory, outermost first. The functions here turn a move into an entry of ``production.cu`` and its launch; which
+of them a move deserves is decided above.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.kernel import CudaSource, Launch
+from cornerturn.kernels.source import read_source
+
+UNIT = 16
+"""Bytes of the access of one thread."""
+MAX_AXES = 32
+MAX_BLOCKS = 2**31 - 1
+INDEX_LIMIT = 2**31
+"""Numbers below it are divided exactly by the kernels' multiplication."""
+
+MoveAxis = tuple[int, int, int]
+"""Extent, and the bytes from one element to the next in x and in y."""
+
+TEXT = read_source("production.cu")
+
+_AXIS = np.dtype([("extent", "u4"), ("magic", "u4"), ("shift", "u4"), ("unused", "u4"), ("in", "i8"), ("out", "i8")])
+_AXES = np.dtype([("count", "u4"), ("unused", "u4", 3), ("axis", _AXIS, MAX_AXES)])
+_SIDE = np.dtype([(name, "u4") for name in ("low", "high", "magic", "shift", "low_axes", "axes")] + [("axis", "u4", MAX_AXES)])
+_BOX_AXIS = np.dtype(
+    [(name, "u4") for name in ("extent", "magic", "shift", "place", "whole", "tiles", "tiles_magic", "tiles_shift")]
+    + [("in", "i8"), ("out", "i8")]
+)
+_BOX = np.dtype([("volume", "u4"), ("axes", "u4"), ("unused", "u4", 2), ("in", _SIDE), ("out", _SIDE), ("axis", _BOX_AXIS, MAX_AXES)])
+
+
+@dataclass(frozen=True)
+class Production:
+    """One kernel of the family and its launch for one move.
+
+    Attributes:
+        entry: the template instance, for example ``tile<4, 64, 64, 4, 256, true, 0>``.
+        launch: its launch; needs no pointer to be known.
+    """
+
+    entry: str
+    launch: Launch
+
+    @property
+    def source(self) -> CudaSource:
+        """The source with this one instance to compile."""
+        return CudaSource("production.cu", TEXT, (self.entry,))
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """How the tile kernel cuts a matrix.
+
+    Attributes:
+        rows: elements of a tile's row of y, those that precede its window included.
+        cols: elements of a tile's row of x.
+        micro_rows: rows of x that a thread turns at once.
+        threads: of a block.
+        rows_first: number tiles along y's rows first, else along x's.
+    """
+
+    rows: int
+    cols: int
+    micro_rows: int
+    threads: int
+    rows_first: bool = True
+
+
+def tile(
+    element: int,
+    rows: MoveAxis,
+    cols: MoveAxis,
+    outer: Sequence[MoveAxis],
+    shape: TileShape,
+    x_units: bool = True,
+    halo: int = 0,
+) -> Production:
+    """Return the launch of ``tile``: x's columns and y's rows are contiguous.
+
+    Args:
+        element: bytes, 1 to 16.
+        rows: the axis that is contiguous in y.
+        cols: the axis that is contiguous in x.
+        outer: all other axes, in y's order.
+        shape: the tile.
+        x_units: every row of x begins on, and has, whole units of 16 bytes.
+        halo: 0 when the same holds for y; else 1 or 2, the units by which a window may begin before its tile.
+    """
+    lead = halo * UNIT // element
+    step = shape.rows - lead
+    counts = {
+        "rows": (ceil_div(rows[0] + max(lead - 1, 0), step), 0, 0),
+        "cols": (ceil_div(cols[0], shape.cols), 0, 0),
+    }
+    order = ("rows", "cols") if shape.rows_first else ("cols", "rows")
+    axes = [*(counts[name] for name in order), *reversed(outer)]
+    first, last = _reach([rows, cols, *outer])
+    units = "true" if x_units else "false"
+    numbers = f"{element}, {shape.rows}, {shape.cols}, {shape.micro_rows}, {shape.threads}, {units}, {halo}"
+    arguments = (
+        "x",
+        "y",
+        np.int32(rows[0]),
+        np.int32(cols[0]),
+        np.int64(rows[1]),
+        np.int64(cols[2]),
+        np.int64(first),
+        np.int64(last + element),
+        np.uint32(shape.rows_first),
+        _pack_axes(axes),
+    )
+    return Production(f"tile<{numbers}>", Launch((_blocks(axes), 1, 1), (shape.threads, 1, 1), arguments))
+
+
+def rows(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Production:
+    """Return the launch of ``rows``: one element a thread, in y's order."""
+    fastest_first = list(reversed(axes))
+    inner, slab = 0, 1
+    while inner < len(axes) and slab * fastest_first[inner][0] + threads < INDEX_LIMIT:
+        slab *= fastest_first[inner][0]
+        inner += 1
+    numbered = [*fastest_first[:inner], (ceil_div(slab, threads), 0, 0), *fastest_first[inner:]]
+    arguments = ("x", "y", np.uint32(slab), np.uint32(inner), _pack_axes(numbered))
+    return Production(
+        f"rows<{element}, {threads}>", Launch((_blocks(numbered[inner:]), 1, 1), (threads, 1, 1), arguments)
+    )
+
+
+def weave(
+    element: int,
+    short: MoveAxis,
+    long: MoveAxis,
+    outer: Sequence[MoveAxis],
+    threads: int = 128,
+) -> Production:
+    """Return the launch of ``weave``: records of ``short[0]`` elements, contiguous in y or in x.
+
+    Every row begins on, and has, whole units of 16 bytes, and so does every batch of records.
+    """
+    interleave = short[2] == element
+    pitch = short[1] if interleave else short[2]
+    groups = long[0] * element // UNIT
+    axes = [(ceil_div(groups, threads), 0, 0), *reversed(outer)]
+    arguments = ("x", "y", np.uint32(groups), np.int64(pitch), _pack_axes(axes))
+    numbers = f"{element}, {short[0]}, {threads}, {'true' if interleave else 'false'}"
+    return Production(f"weave<{numbers}>", Launch((_blocks(axes), 1, 1), (threads, 1, 1), arguments))
+
+
+def box(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Production:
+    """Return the launch of ``box``: any axes, any strides; bytes move as elements.
+
+    The box grows, an axis at a time, along what is contiguous in x and in y until both runs fill sectors and the box
+    fills the block's shared memory.
+    """
+    volume_limit = BOX_BYTES // max(element, 4)
+    extents = _grow_box(element, axes, volume_limit)
+    sides = [_side_order(axes, 1), _side_order(axes, 2)]
+    volume = math.prod(extents)
+    packed: Any = np.zeros((), _BOX)
+    packed["volume"], packed["axes"] = volume, len(axes)
+    for name, order in zip(("in", "out"), sides, strict=True):
+        boxed = [axis for axis in order if extents[axis] > 1]
+        low_axes, low, high = _split([extents[axis] for axis in boxed])
+        packed[name] = (low, high, *division(low), low_axes, len(boxed), [*boxed, *[0] * (MAX_AXES - len(boxed))])
+    place = 1
+    tiles = [ceil_div(axis[0], extent) for axis, extent in zip(axes, extents, strict=True)]
+    for axis in sides[0]:
+        whole, stride_in, stride_out = axes[axis]
+        magics = (*division(extents[axis]), place, whole, tiles[axis], *division(tiles[axis]))
+        packed["axis"][axis] = (extents[axis], *magics, stride_in, stride_out)
+        place *= extents[axis]
+    # y's fastest axes are numbered first; the kernel reads them from the front.
+    packed["axis"][: len(axes)] = packed["axis"][: len(axes)][::-1]
+    for name in ("in", "out"):
+        count = packed[name]["axes"]
+        packed[name]["axis"][:count] = len(axes) - 1 - packed[name]["axis"][:count]
+    entry = f"box<{element}, {volume_limit}, {BOX_TABLE}, {threads}>"
+    return Production(entry, Launch((math.prod(tiles), 1, 1), (threads, 1, 1), ("x", "y", packed[()])))
+
+
+BOX_BYTES = 32768
+BOX_TABLE = 128
+"""Entries of each of the box kernel's four tables."""
+BOX_RUN_BYTES = 128
+BOX_COUNT = 1024
+"""Boxes that keep the device busy: a box stops growing when fewer would be left, once its runs are long enough."""
+
+
+def _side_order(axes: Sequence[MoveAxis], side: int) -> list[int]:
+    """Return the axes by their stride on one side (1: x, 2: y), nearest elements first."""
+    return sorted(range(len(axes)), key=lambda axis: (abs(axes[axis][side]), -axis))
+
+
+def _grow_box(element: int, axes: Sequence[MoveAxis], volume_limit: int) -> list[int]:
+    extents = [1] * len(axes)
+    orders = (_side_order(axes, 1), _side_order(axes, 2))
+    total = math.prod(axis[0] for axis in axes)
+
+    def run(order: list[int]) -> int:
+        length = 1
+        for axis in order:
+            length *= extents[axis]
+            if extents[axis] < axes[axis][0]:
+                break
+        return length
+
+    def grown(order: list[int]) -> bool:
+        axis = next((axis for axis in order if extents[axis] < axes[axis][0]), None)
+        if axis is None:
+            return False
+        before = extents[axis]
+        extents[axis] = min(axes[axis][0], 2 * before)
+        if math.prod(extents) <= volume_limit and all(
+            _split([extents[a] for a in o if extents[a] > 1]) is not None for o in orders
+        ):
+            return True
+        extents[axis] = before
+        return False
+
+    while True:
+        short, long = sorted(orders, key=run)
+        if run(short) * element >= BOX_RUN_BYTES and total // math.prod(extents) <= BOX_COUNT:
+            return extents
+        if not grown(short) and not grown(long):
+            return extents
+
+
+def _split(extents: Sequence[int]) -> tuple[int, int, int] | None:
+    """Return how many of the first extents make a table of at most BOX_TABLE entries, its size, and the rest's size."""
+    low, count = 1, 0
+    for extent in extents:
+        if low * extent > BOX_TABLE:
+            break
+        low, count = low * extent, count + 1
+    high = math.prod(extents[count:])
+    return (count, low, high) if high <= BOX_TABLE else None
+
+
+def _reach(axes: Sequence[MoveAxis]) -> tuple[int, int]:
+    """Return the bytes from x's element (0, ..., 0) to its element at the lowest and at the highest address."""
+    spans = [(extent - 1) * stride_in for extent, stride_in, _ in axes]
+    return sum(min(span, 0) for span in spans), sum(max(span, 0) for span in spans)
+
+
+def _blocks(axes: Sequence[MoveAxis]) -> int:
+    return math.prod(extent for extent, _, _ in axes)
+
+
+def division(divisor: int) -> tuple[int, int]:
+    """Return ``magic, shift`` with which the kernels divide by ``divisor``.
+
+    ``n // divisor == (magic * n // 2**32 + n) >> shift`` for 0 <= n < 2**31.
+    Source: T. Granlund, P. Montgomery, Division by Invariant Integers using Multiplication, 1994.
+    """
+    shift = (divisor - 1).bit_length()
+    return ((1 << 32) * ((1 << shift) - divisor)) // divisor + 1, shift
+
+
+def _pack_axes(axes: Sequence[MoveAxis]) -> np.generic:
+    packed: Any = np.zeros((), _AXES)
+    packed["count"] = len(axes)
+    for place, (extent, stride_in, stride_out) in enumerate(axes):
+        packed["axis"][place] = (extent, *division(extent), 0, stride_in, stride_out)
+    return packed[()]  # type: ignore[no-any-return]
