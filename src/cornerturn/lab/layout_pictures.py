@@ -50,19 +50,22 @@ def terminal_pictures(layouts: Layouts) -> RenderableType:
 
 def svg_pictures(layouts: Layouts) -> str:
     """The pictures of a kernel as one SVG document, every tile whole."""
+    sides, shared = tuple(_sides(layouts)), tuple(_shared(layouts))
     body, top, width = [], _MARGIN, 0
-    for line in (_headline(layouts), ""):
-        body.append(_svg_text(_MARGIN, top + 14, line, "bold"))
-        top += 22
-    for picture in (*_sides(layouts), *_shared(layouts)):
-        for number, line in enumerate((picture.title, *picture.notes)):
-            body.append(_svg_text(_MARGIN, top + 14, line, "normal" if number else "bold"))
-            top += 20
-        body += _svg_cells(picture, top)
-        rows, cols = picture.cells.shape
-        top += rows * _CELL_HEIGHT + 2 * _MARGIN
-        width = max(width, cols * _CELL_WIDTH)
-    size = f"{max(width, 640) + 2 * _MARGIN} {top}"
+    for heading, pictures in ((_headline(layouts), sides), (_shared_line(layouts), shared)):
+        if not pictures:
+            continue
+        body.append(_svg_text(_MARGIN, top + 14, heading, "bold"))
+        top += 40
+        for picture in pictures:
+            for number, line in enumerate((picture.title, *picture.notes)):
+                body.append(_svg_text(_MARGIN, top + 14, line, "normal" if number else "bold"))
+                top += 20
+            body += _svg_cells(picture, top)
+            rows, cols = picture.cells.shape
+            top += rows * _CELL_HEIGHT + 2 * _MARGIN
+            width = max(width, cols * _CELL_WIDTH)
+    size = f"{max(width, 900) + 2 * _MARGIN} {top}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" font-family="monospace" font-size="12">\n'
         + '<rect width="100%" height="100%" fill="white"/>\n'
@@ -79,8 +82,8 @@ def _headline(layouts: Layouts) -> str:
 
 def _shared_line(layouts: Layouts) -> str:
     return (
-        "bank of each element of the tile of x in shared memory; * marks those that the first warp "
-        f"{layouts.access}s in one request"
+        "the bank of each element of the tile of x in shared memory; * or a frame marks those "
+        f"that the first warp {layouts.access}s in one request"
     )
 
 
@@ -91,7 +94,7 @@ def _sides(layouts: Layouts) -> Iterator[_Picture]:
         note = f"threads {side.notation}" if side.notation else "no layout of threads says this"
         yield _Picture(
             f"which thread {verb} each element of the tile of {matrix}",
-            (note, f"* the first that each thread of warp 0 {verb}"),
+            (note, f"* or a frame marks the first that each thread of warp 0 {verb}"),
             side.threads,
             lambda thread: thread // WARP * 0.381966 % 1,  # the golden angle: near warps get far colours
             first,

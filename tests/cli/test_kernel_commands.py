@@ -1,0 +1,100 @@
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cornerturn.cli import main
+from cornerturn.kernels.catalogue import find, in_family
+from cornerturn.kernels.kernel import Kernel
+from cornerturn.toolchain import build, compilation, unavailable_reason
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def kernel(name: str) -> Kernel:
+    entry = find(name)
+    assert isinstance(entry, Kernel)
+    return entry
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, with nothing remembered in this process either."""
+    monkeypatch.setenv("CORNERTURN_CACHE", str(tmp_path / "cache"))
+    compilation._compile_once.cache_clear()
+    return tmp_path / "cache"
+
+
+class TestBuild:
+    def test_fills_the_cache_with_one_module_a_source_and_architecture(self, cache: Path) -> None:
+        done = run("build", "--family", "textbook", "--family", "controls", "--arch", "sm_80", "--arch", "sm_90")
+        assert done.exit_code == 0
+        lines = [line.split()[:5] for line in done.stdout.splitlines()]
+        assert lines[:4] == [
+            [file, count, "kernels", "for", arch]
+            for file, count in (("textbook.cu", "8"), ("controls.cu", "1"))
+            for arch in ("sm_80", "sm_90")
+        ]
+        assert str(cache) in "".join(done.stdout.split())
+        assert len(list(cache.iterdir())) == 4
+
+    @pytest.mark.skipif(
+        unavailable_reason(kernel("cute_row_smem").source) is not None, reason="the CuTe DSL is not installed"
+    )
+    def test_what_it_leaves_serves_where_there_is_no_compiler(
+        self, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert run("build", "--family", "cute").exit_code == 0
+        compilation._compile_once.cache_clear()
+        monkeypatch.setattr(compilation, "compile_with_cute", None)
+        assert all(build(entry).cubin for entry in in_family("cute") if isinstance(entry, Kernel))
+
+    def test_a_cache_that_cannot_be_written_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "file").write_text("in the way")
+        monkeypatch.setenv("CORNERTURN_CACHE", str(tmp_path / "file"))
+        done = run("build", "--family", "controls")
+        assert done.exit_code == 2
+        assert "is not writable: set CORNERTURN_CACHE" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--arch", "sm_12"], "unknown architecture 'sm_12'"),
+            (["--family", "cutie"], "unknown family 'cutie': did you mean 'cute'?"),
+        ],
+    )
+    def test_bad_usage_is_one_line(self, arguments: list[str], message: str, cache: Path) -> None:
+        done = run("build", *arguments)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert message in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+class TestLayout:
+    def test_shows_both_sides_and_the_shared_tile(self) -> None:
+        pytest.importorskip("tensor_layouts")
+        done = run("layout", "tiled_16")
+        assert done.exit_code == 0
+        for words in ("of the tile of x", "of the tile of y", "padded, as in this kernel", "(16,16):(17,1)"):
+            assert words in done.stdout
+
+    def test_writes_an_svg_file(self, tmp_path: Path) -> None:
+        pytest.importorskip("tensor_layouts")
+        picture = tmp_path / "layout.svg"
+        assert run("layout", "shared_padding", "--svg", picture).exit_code == 0
+        assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["cute_row"], "unknown kernel 'cute_row': did you mean"),
+            (["view"], "view moves nothing"),
+            (["tiled_16", "--svg", "/no/such/folder/layout.svg"], "cannot be written"),
+        ],
+    )
+    def test_bad_usage_is_one_line(self, arguments: list[str], message: str) -> None:
+        done = run("layout", *arguments)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert message in done.stderr and len(done.stderr.splitlines()) == 1
