@@ -1,0 +1,201 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cornerturn
+from cornerturn.errors import UsageError
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+from cornerturn.op import torch_op  # noqa: E402
+
+func = torch.func
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # torch.compile of its own code
+
+DTYPES = [torch.bool, torch.uint8, torch.float8_e4m3fn, torch.bfloat16, torch.int32, torch.complex64, torch.complex128]
+
+
+def bits(x):
+    return x.clone(memory_format=torch.contiguous_format).reshape(-1).view(torch.uint8).tolist()
+
+
+def distinct(*shape, dtype=torch.float64):
+    return torch.arange(np.prod(shape, dtype=int)).to(dtype).reshape(shape)
+
+
+def reversed_axes(x):
+    return x.permute(*range(x.ndim - 1, -1, -1)).contiguous()
+
+
+class TestValues:
+    @given(data=st.data(), dtype=st.sampled_from(DTYPES))
+    def test_any_strides_and_dtype(self, data, dtype):
+        ndim = data.draw(st.integers(0, 5))
+        shape = data.draw(st.lists(st.integers(0, 5), min_size=ndim, max_size=ndim))
+        size = torch.empty(0, dtype=dtype).element_size()
+        memory = torch.randint(0, 256, (*shape, 2 * size), dtype=torch.uint8)
+        if dtype is torch.bool:
+            memory &= 1
+        x = memory.view(dtype)[..., data.draw(st.integers(0, 1))]
+        x = x.permute(data.draw(st.permutations(range(ndim))))
+        axes = data.draw(st.permutations(range(ndim)))
+        y = cornerturn.transpose(x, axes)
+        assert (y.shape, y.dtype, y.is_contiguous()) == (x.permute(axes).shape, dtype, True)
+        assert bits(y) == bits(x.permute(axes))
+
+    @pytest.mark.parametrize(
+        "x",
+        [
+            distinct(3).expand(4, 3),
+            (distinct(3, 4) * (1 + 2j)).conj(),
+            (distinct(3, 4) * (1 + 2j)).conj().imag,
+            torch.nn.Parameter(distinct(3, 4)),
+        ],
+        ids=["expanded", "conjugate bit", "negative bit", "parameter"],
+    )
+    @pytest.mark.parametrize("given_out", [False, True])
+    def test_what_the_elements_mean_is_kept(self, x, given_out):
+        with torch.no_grad():
+            y = cornerturn.transpose(x, out=torch.empty(x.shape[::-1], dtype=x.dtype) if given_out else None)
+            assert not (y.is_conj() or y.is_neg())
+            assert torch.equal(y, x.t())
+
+    def test_the_other_public_functions(self):
+        x = distinct(2, 3, 4)
+        assert torch.equal(cornerturn.matrix_transpose(x), x.mT)
+        assert torch.equal(cornerturn.permute_dims(x, (1, 2, 0)), x.permute(1, 2, 0))
+
+
+class TestOut:
+    def test_is_filled_and_returned_whatever_its_strides(self):
+        x, memory = distinct(3, 4), torch.full((8, 3), -1.0, dtype=torch.float64)
+        out = memory[::2]
+        assert cornerturn.transpose(x, out=out) is out
+        assert torch.equal(out, x.t())
+        assert memory[1::2].eq(-1).all()
+
+    def test_a_copy_onto_itself_is_allowed(self):
+        x = distinct(3, 4)
+        assert torch.equal(cornerturn.transpose(x, out=x.t()), distinct(3, 4).t())
+
+
+X = distinct(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((X.to_sparse(),), "plain strided tensor: got torch.sparse_coo"),
+        ((X.reshape((1,) * 31 + X.shape),), "x has 33 axes, and at most 32"),
+        ((X, (0, 0)), r"each of the 2 axes of x once: got \(0, 0\)"),
+        ((X, None, np.empty((4, 3))), "out must be a torch.Tensor as x is: got ndarray"),
+        ((X, None, torch.empty(3, 4).double()), r"result's shape \(4, 3\): got \(3, 4\)"),
+        ((X, None, torch.empty(4, 3)), "x's dtype torch.float64: got torch.float32"),
+        ((X, None, torch.empty(4, 3, dtype=X.dtype, device="meta")), "x's device cpu: got meta"),
+        ((X, None, torch.empty(1).double().expand(4, 3)), "several elements share one place"),
+        ((X[:, :3], None, X[:, 1:]), "out shares memory with x"),
+        ((X, None, torch.empty(4, 3, dtype=X.dtype, requires_grad=True)), "cannot be differentiated through"),
+        ((X.to(torch.complex64), None, torch.empty(4, 3).to(torch.complex64).conj()), "must not have its conjugate"),
+    ],
+)
+def test_what_is_refused(arguments, message):
+    x, axes, out = (*arguments, None, None)[:3]
+    with pytest.raises(UsageError, match=message):
+        cornerturn.transpose(x, axes, out=out)
+
+
+OPERATOR = torch.ops.cornerturn.transpose.default
+INTO = torch.ops.cornerturn.transpose_into.default
+
+
+class TestOperator:
+    @pytest.mark.parametrize(
+        "x",
+        [distinct(2, 3, 4), distinct(2, 3, 4).requires_grad_(), distinct(2, 0, 4), distinct(3).expand(4, 2, 3)],
+        ids=["plain", "gradient", "empty", "expanded"],
+    )
+    def test_obeys_the_rules_of_operators(self, x):
+        torch.library.opcheck(OPERATOR, (x, [2, 0, 1]))
+
+    def test_with_out_obeys_them_too(self):
+        torch.library.opcheck(INTO, (distinct(2, 3, 4), [2, 0, 1], torch.empty(4, 2, 3, dtype=torch.float64)))
+
+    def test_gradients(self):
+        def turn(x):
+            return cornerturn.transpose(x, (2, 0, 1))
+
+        x = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(turn, x)
+        assert torch.autograd.gradgradcheck(turn, x)
+        assert torch.autograd.gradcheck(turn, x, check_forward_ad=True, check_backward_ad=False)
+
+    def test_the_gradient_is_contiguous(self):
+        x = distinct(3, 4).requires_grad_()
+        cornerturn.transpose(x).backward(distinct(4, 3))
+        assert x.grad.is_contiguous()
+        assert torch.equal(x.grad, distinct(4, 3).t())
+
+
+def scalar(turn):
+    """A function whose first and second derivatives tell every element and place apart."""
+    return lambda x: (turn(x).cumsum(0) ** 3).sum()
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda turn, x: func.vmap(turn, in_dims=0)(x),
+        lambda turn, x: func.vmap(turn, in_dims=2)(x),
+        lambda turn, x: func.vmap(func.vmap(turn, in_dims=1), in_dims=1)(x),
+        lambda turn, x: func.grad(scalar(turn))(x),
+        lambda turn, x: func.vmap(func.grad(scalar(turn)))(x),
+        lambda turn, x: func.jvp(turn, (x,), (x + 1,))[1],
+        lambda turn, x: func.jacrev(turn)(x),
+        lambda turn, x: func.jacfwd(turn)(x),
+        lambda turn, x: func.hessian(scalar(turn))(x),
+    ],
+    ids=["vmap", "last-axis", "nested", "grad", "vmap-grad", "jvp", "jacrev", "jacfwd", "hessian"],
+)
+def test_transforms(transformed):
+    x = distinct(2, 3, 4)
+    assert torch.equal(transformed(cornerturn.transpose, x), transformed(reversed_axes, x))
+
+
+def test_out_is_refused_under_vmap():
+    with pytest.raises(UsageError, match="out= does not work under vmap"):
+        func.vmap(lambda x: cornerturn.transpose(x, out=torch.empty(4, 3)))(torch.empty(2, 3, 4))
+
+
+class TestCompile:
+    @pytest.mark.parametrize("dynamic", [False, True])
+    def test_the_whole_graph(self, dynamic):
+        @torch.compile(fullgraph=True, backend="aot_eager", dynamic=dynamic)
+        def step(x):
+            return cornerturn.matrix_transpose(x) + 1
+
+        for rows in (3, 5):
+            x = distinct(2, rows, 4).requires_grad_()
+            y = step(x)
+            assert torch.equal(y, x.mT + 1)
+            assert torch.equal(torch.autograd.grad(y, x, distinct(2, 4, rows))[0], distinct(2, 4, rows).mT)
+
+    def test_into_out(self):
+        @torch.compile(fullgraph=True, backend="aot_eager")
+        def step(x, out):
+            cornerturn.transpose(x, out=out)
+            return out + 1
+
+        x, out = distinct(3, 4), torch.empty(4, 3, dtype=torch.float64)
+        assert torch.equal(step(x, out), x.t() + 1)
+        assert torch.equal(out, x.t())
+
+    def test_a_refusal_keeps_its_words(self):
+        step = torch.compile(lambda x: cornerturn.transpose(x, (0, 0)), fullgraph=True, backend="aot_eager")
+        with pytest.raises(Exception, match="each of the 2 axes of x once"):
+            step(distinct(3, 4))
+
+
+def test_views_name_the_memory_of_the_tensor():
+    x = distinct(3, 4)[1:, ::2]
+    view = torch_op.view_of(x)
+    assert (view.pointer, view.itemsize, view.shape, view.strides) == (x.data_ptr(), 8, (2, 2), (32, 16))
