@@ -213,5 +213,8 @@ class Arena(Store):
                 yield Placement(store, addresses[chosen] + (start[chosen] if store else np.uint64(0)), chosen)
 
     def describe(self, address: int) -> str:
-        """Where an address lies, for a person."""
+        """Where an address lies, for a person; one that wrapped around at 0 lies before the memory."""
+        around = 1 << (64 if address >> 32 else 32)
+        if address >= around // 2:
+            return f"{around - address} bytes before {self.name} memory"
         return f"{self.name} memory + {address} bytes, of which there are {self.size}"
