@@ -1,6 +1,8 @@
 """What the CuTe family must show: right at every shape it accepts, and the counts of its structure and no others."""
 
+import doctest
 from dataclasses import astuple
+from pathlib import Path
 
 import pytest
 
@@ -71,3 +73,10 @@ def test_without_its_swizzle_a_kernel_differs_in_wavefronts_only(kernel: Kernel)
     }
     assert len(differing) == 1
     assert differing < {"shared_load_wavefronts", "shared_store_wavefronts"}
+
+
+def test_the_numbers_of_the_guide_hold() -> None:
+    pytest.importorskip("tensor_layouts")
+    guide = Path(__file__).parents[2] / "docs" / "cute.md"
+    done = doctest.testfile(str(guide), module_relative=False)
+    assert done.attempted > 10 and done.failed == 0
