@@ -162,7 +162,7 @@ class TestBench:
             for size in ("0x5", "5x0", "-4x4", "4", "4x", "x4", "4x4x4", "4 x 4", "1e3x4", "٤x٤", "", "9" * 5000 + "x1")
         ),
         (["bench", "--size"], "Option '--size' requires an argument."),
-        (["bench", "--size", "4000000x4000000"], "size 4000000x4000000 needs 208,000.0 GB of main memory and "),
+        (["bench", "--size", "4000000x4000000"], "size 4000000x4000000 needs 336,000.0 GB of main memory and "),
         (["bench", "--device", "tpu"], "'tpu' is not one of 'auto', 'gpu', 'emulator'."),
         (["bench", "--device", "gpu"], "no GPU in tests"),
         (["bench", "--repeat", "0"], "'--repeat': 0 is not in the range x>=1."),

@@ -130,6 +130,8 @@ def read(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) ->
     parts: list[Array] = []
     for store, offsets, chosen in visit(wave, lanes, what, addresses):
         found = store.load(offsets, what.element, what.count)
+        if wave.races is not None:
+            wave.races.read(what, store, offsets, lanes.index[chosen])
         tell(wave, what, store, offsets, lanes.index[chosen], found)
         missing = store.unwritten_at(offsets, what.element, what.count)
         if missing is not None:
@@ -209,6 +211,8 @@ def _store(operands: Operands, position: int, instruction: Instruction) -> Step:
         parts = [lanes.pick(value(wave)) for value in readers]
         for target, offsets, chosen in visit(wave, lanes, what, lanes.pick(address(wave))):
             moved = parts if len(chosen) == len(lanes.index) else [part[chosen] for part in parts]
+            if wave.races is not None:
+                wave.races.write(what, target, offsets, lanes.index[chosen], moved)
             target.store(offsets, moved)
             tell(wave, what, target, offsets, lanes.index[chosen], moved)
 

@@ -20,6 +20,7 @@ from cornerturn.errors import EmulatorError
 class Copy:
     """Bytes under way: for each lane where they go, what they are, and the lane's group they belong to."""
 
+    what: MemoryInstruction
     store: Store
     lanes: Array
     groups: Array
@@ -29,7 +30,7 @@ class Copy:
     def only(self, chosen: Array) -> "Copy":
         """The part of the copy that belongs to the chosen lanes."""
         parts = [part[chosen] for part in self.parts]
-        return Copy(self.store, self.lanes[chosen], self.groups[chosen], self.offsets[chosen], parts)
+        return Copy(self.what, self.store, self.lanes[chosen], self.groups[chosen], self.offsets[chosen], parts)
 
 
 def _asynchronous(operands: Operands, position: int, instruction: Instruction) -> Step:
@@ -75,7 +76,9 @@ def _copy(operands: Operands, position: int, instruction: Instruction) -> Step:
         groups = lanes.pick(wave.commits)
         for store, offsets, chosen in visit(wave, lanes, into, lanes.pick(to(wave))):
             held = [part[chosen] for part in parts]
-            wave.copies.append(Copy(store, lanes.index[chosen], groups[chosen], offsets, held))
+            if wave.races is not None:  # the copy writes at any time from here until it has arrived
+                wave.races.write(into, store, offsets, lanes.index[chosen], held)
+            wave.copies.append(Copy(into, store, lanes.index[chosen], groups[chosen], offsets, held))
             tell(wave, into, store, offsets, lanes.index[chosen], held)
 
     return copy
@@ -92,6 +95,8 @@ def _arrive(wave: Wave, lanes: Lanes, pending: int) -> None:
     for copy in wave.copies:
         done = mask[copy.lanes] & (copy.groups < commits[copy.lanes] - pending)
         arrived = copy.only(done)
+        if wave.races is not None:
+            wave.races.write(copy.what, copy.store, arrived.offsets, arrived.lanes, arrived.parts)
         copy.store.store(arrived.offsets, arrived.parts)
         if not done.all():
             remaining.append(copy.only(~done))

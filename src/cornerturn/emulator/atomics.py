@@ -63,6 +63,8 @@ def _take_turns(
     update, modulus = UPDATES[name], 2 ** (8 * what.element)
     bits = TYPES[f"b{8 * what.element}"].dtype
     for store, offsets, chosen in visit(wave, lanes, what, addresses):
+        if wave.races is not None:
+            wave.races.write(what, store, offsets, lanes.index[chosen])
         for lane, offset in zip(chosen, offsets, strict=True):
             one = np.array([offset])
             old = store.load(one, what.element, 1)[0].view(before.dtype)

@@ -54,7 +54,10 @@ class Barriers:
             expected = np.where(here, self.needed, 0).max(axis=1)
             expected = np.where(expected > 0, expected, self.wave.alive.sum(axis=1))
             complete = here.any(axis=1) & (here.sum(axis=1) >= expected)
-            released |= here & complete[:, None]
+            group = here & complete[:, None]
+            if self.wave.races is not None:
+                self.wave.races.barrier(group)
+            released |= group
         if not released.any():
             raise EmulatorError(self._deadlock())
         self._check_convergence(released)

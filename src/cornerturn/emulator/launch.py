@@ -10,6 +10,7 @@ from cornerturn.emulator.ledger import Ledger
 from cornerturn.emulator.machine import Machine
 from cornerturn.emulator.memory import Allocation, Memory
 from cornerturn.emulator.ptx import Entry, Variable, parse
+from cornerturn.emulator.races import Races
 from cornerturn.emulator.report import Emulation, Extent, Observer
 from cornerturn.emulator.wave import Wave
 from cornerturn.errors import EmulatorError
@@ -37,6 +38,7 @@ def emulate(
     progress: Callable[[int, int], None] | None = None,
     observer: Observer | None = None,
     blocks: Sequence[int] | None = None,
+    races: bool = True,
 ) -> Emulation:
     """Run one launch of a kernel on the CPU and count its memory accesses.
 
@@ -52,6 +54,7 @@ def emulate(
         progress: called with (blocks done, blocks to do) after every wave.
         observer: told of every value that is moved.
         blocks: linear numbers of the blocks to run, x fastest; the whole grid by default.
+        races: look for accesses that nothing orders, which takes some of the time.
 
     Raises:
         EmulatorError: the launch breaks a rule of the hardware, the PTX holds what the emulator does not know, or the
@@ -68,6 +71,7 @@ def emulate(
     symbols |= _place_parameters(kernel, memory, arguments)
     machine = Machine(kernel, symbols)
     ledger = Ledger(observer)
+    record = Races() if races else None
     chosen = range(grid[0] * grid[1] * grid[2]) if blocks is None else blocks
     step = _blocks_per_wave(block, total_shared)
     with np.errstate(all="ignore"):
@@ -83,6 +87,7 @@ def emulate(
                 total_shared,
                 local_bytes,
                 len(machine.blocks),
+                record,
             )
             machine.run(wave)
             if progress is not None:

@@ -168,7 +168,10 @@ def _warp_barrier(operands: Operands, position: int, instruction: Instruction) -
     mask = operands.reader(instruction.operands[0], TYPES["b32"])
 
     def barrier(wave: Wave, lanes: Lanes) -> None:
-        _meet(wave, lanes, _rows(wave, mask(wave)), instruction)
+        members = _rows(wave, mask(wave))
+        active = _meet(wave, lanes, members, instruction)
+        if wave.races is not None:
+            wave.races.warp_barrier(members, active)
 
     return barrier
 

@@ -16,6 +16,7 @@ from cornerturn.emulator.counters import WARP
 from cornerturn.emulator.ledger import Ledger
 from cornerturn.emulator.memory import Arena, Memory
 from cornerturn.emulator.ptx import Entry, Instruction
+from cornerturn.emulator.races import Races
 from cornerturn.emulator.report import Extent
 from cornerturn.emulator.types import TYPES, Array
 
@@ -71,6 +72,7 @@ class Wave:
     Args:
         blocks: their linear numbers (x fastest).
         end: program counter of a lane that has exited: the number of basic blocks.
+        races: where accesses are recorded that nothing orders.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Wave:
         shared_bytes: int,
         local_bytes: int,
         end: int,
+        races: Races | None = None,
     ) -> None:
         self.entry = entry
         self.grid, self.block = grid, block
@@ -104,6 +107,9 @@ class Wave:
         self.ledger = ledger
         self.shared = Arena("shared", count, shared_bytes, self.lanes_per_block)
         self.local = Arena("local", count * self.lanes_per_block, local_bytes, 1)
+        self.races = races
+        if races is not None:
+            races.begin(self)
 
     def read(self, name: str) -> Array:
         """Bits of a register; one that was never written holds 0."""

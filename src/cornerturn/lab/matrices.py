@@ -17,8 +17,8 @@ Matrix = NDArray[np.uint32]
 
 ELEMENT_BYTES = 4
 
-# x, y, the mask of wrong elements, and the emulator's record of which bytes of y were written.
-_HOST_BYTES_PER_ELEMENT = 4 + 4 + 1 + 4
+# x, y, the mask of wrong elements, and the emulator's record of which bytes of y were written and by whom.
+_HOST_BYTES_PER_ELEMENT = 4 + 4 + 1 + 4 + 8
 _DEVICE_BYTES_PER_ELEMENT = 4 + 4
 
 _CHUNK = 1 << 16  # elements; the temporaries of a chunk stay in the cache
