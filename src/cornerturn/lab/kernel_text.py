@@ -30,8 +30,13 @@ class KernelText:
 
 
 def kernel_text(source: Source, accesses: tuple[Access, ...]) -> KernelText:
-    """Find the kernel that made ``accesses`` in its source: the function around the outermost location of the first."""
+    """Find the kernel that made ``accesses`` in its source: the function around the outermost location of the first.
+
+    Of a kernel that made none, the whole source.
+    """
     lines = source.text.splitlines()
+    if not accesses:
+        return KernelText(source.file, 1, tuple(lines))
     access = accesses[0]
     number = int((access.inlined_at or (access.location,))[-1].rpartition(":")[2])
     first, last = (_cuda_function if isinstance(source, CudaSource) else _python_function)(source.text, number)
@@ -61,3 +66,10 @@ def _python_function(text: str, number: int) -> tuple[int, int]:
     function = next(node for node in functions if node.lineno <= number <= (node.end_lineno or node.lineno))
     decorators = [decorator.lineno for decorator in function.decorator_list]
     return min([function.lineno, *decorators]), function.end_lineno or function.lineno
+
+
+def instance(source: Source, entry: str) -> str:
+    """Which kernel of its function ``entry`` is: ``tiled<32>``, or the line in which a CuTe source makes it."""
+    if isinstance(source, CudaSource):
+        return entry
+    return next(line.strip() for line in source.text.splitlines() if f'"{entry}"' in line)

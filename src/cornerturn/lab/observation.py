@@ -14,11 +14,8 @@ from cornerturn.emulator.report import Extent
 from cornerturn.errors import UsageError
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.kernel_text import KernelText, kernel_text
-from cornerturn.lab.matrices import ELEMENT_BYTES
 from cornerturn.lab.run import expected_output, launch_of, observe_block
 from cornerturn.toolchain import DEFAULT_ARCH
-
-WARP = 32
 
 
 class Element(NamedTuple):
@@ -38,6 +35,7 @@ class BlockRun:
     Attributes:
         grid, block: extents of the launch.
         at: which block, x and y.
+        element_bytes: size of an element of x and y.
         pitch: elements a row of ``x`` and of ``y``.
         text: the kernel's own lines.
         accesses: what stands behind a movement's position, kind and memory space.
@@ -47,6 +45,7 @@ class BlockRun:
     grid: Extent
     block: Extent
     at: tuple[int, int]
+    element_bytes: int
     pitch: Mapping[str, int]
     text: KernelText
     accesses: Mapping[tuple[int, str, str], Access]
@@ -63,7 +62,7 @@ class BlockRun:
 
     def element(self, matrix: str, offset: int) -> Element:
         """The element of ``x`` or ``y`` at a byte offset."""
-        return Element(*divmod(offset // ELEMENT_BYTES, self.pitch[matrix]))
+        return Element(*divmod(offset // self.element_bytes, self.pitch[matrix]))
 
     def thread(self, number: int) -> Extent:
         """Coordinates of a thread from its linear number."""
@@ -90,6 +89,7 @@ def run_block(kernel: Kernel, rows: int, cols: int, at: tuple[int, int], arch: s
         grid=launch.grid,
         block=launch.block,
         at=at,
+        element_bytes=kernel.element_bytes,
         pitch={"x": cols, "y": expected_output(kernel, x).shape[1]},
         text=kernel_text(kernel.source, accesses),
         accesses={(access.position, access.space, access.kind): access for access in accesses},

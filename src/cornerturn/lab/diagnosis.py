@@ -1,0 +1,208 @@
+"""What an expert would say about a kernel's counts: which end is the bottleneck, why, and what would remove it.
+
+Every number is counted. What a kernel would need on full tiles and aligned rows is found by running it at 128 x 128,
+and so is the kernel of the catalogue that removes a waste: no verdict is written down anywhere.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from cornerturn.emulator.counters import SECTOR_BYTES
+from cornerturn.errors import MissingExtraError
+from cornerturn.kernels.catalogue import CATALOGUE
+from cornerturn.kernels.controls import COPY
+from cornerturn.kernels.kernel import Kernel
+from cornerturn.lab.bench import Counters, Traffic, count
+from cornerturn.lab.footprint import Alike, Footprint
+from cornerturn.lab.matrices import distinct
+from cornerturn.lab.run import run_emulated
+
+_PLAIN = (128, 128)
+"""A shape of full tiles and aligned rows for every kernel of the catalogue."""
+
+
+def diagnose(
+    kernel: Kernel, rows: int, cols: int, counters: Counters, requests: Sequence[Alike], arch: str
+) -> tuple[str, ...]:
+    """Sentences about a kernel that was counted on an x of rows x cols.
+
+    Global memory comes first: its sectors cross the chip, a wavefront costs one cycle within a multiprocessor.
+
+    Args:
+        counters: of the whole launch.
+        requests: of one warp, as examples.
+    """
+    moved = _moved(counters, rows * cols * kernel.element_bytes)
+    said = [
+        f"Bytes moved for each byte of the matrix: {_number(moved[0])} by the global loads, "
+        f"{_number(moved[1])} by the global stores."
+    ]
+    wasting = sorted((place for place in counters.by_place() if _waste(place) > 1), key=_cost)
+    if not wasting:
+        return (*said, _nothing_wasted(kernel, rows, cols, max(moved), arch))
+    plain = {place.place: place for place in count_plain(kernel, arch).by_place()}
+    its_own = [place for place in wasting if _waste(plain[place.place]) > 1]
+    by_shape = [place for place in wasting if place not in its_own]
+    said.append(_bottleneck([*its_own, *by_shape]))
+    if its_own:
+        said += _reason(its_own[0], requests)
+        said.append(_remedy(kernel, rows, cols, its_own[0], counters, arch))
+    if by_shape:
+        said.append(_blame_the_shape(rows, cols, kernel.element_bytes, plain[by_shape[0].place]))
+    return tuple(said)
+
+
+def _moved(counters: Counters, useful: int) -> tuple[float, float]:
+    """Bytes that the global loads and stores move for each useful one."""
+    load, store, *_ = counters.by_place()
+    return load.found * SECTOR_BYTES / useful, store.found * SECTOR_BYTES / useful
+
+
+def _waste(place: Traffic) -> float:
+    return place.found / place.ideal if place.ideal else 1.0
+
+
+def _cost(place: Traffic) -> tuple[bool, int]:
+    """Sorts the place that costs most to the front."""
+    return place.place.startswith("shared"), place.ideal - place.found
+
+
+def _bottleneck(wasting: Sequence[Traffic]) -> str:
+    """The worst of the places, then the others."""
+    worst, *others = (
+        f"{place.place}: {_number(place.found / place.requests)} {_unit(place)} a request "
+        f"where {_number(place.ideal / place.requests)} would do"
+        for place in wasting
+    )
+    return f"The bottleneck is the {worst}." + "".join(f" Also the {other}." for other in others)
+
+
+def _unit(place: Traffic) -> str:
+    return "sectors" if place.place.startswith("global") else "wavefronts"
+
+
+def _reason(worst: Traffic, requests: Sequence[Alike]) -> Iterator[str]:
+    """What the addresses of the shown warp's most wasteful request at that place have to do with it."""
+    here = [
+        each.first for each in requests if _place(each.first) == worst.place and each.first.passes > each.first.ideal
+    ]
+    if not here:
+        return
+    example = max(here, key=lambda each: each.passes / each.ideal)
+    verb = "read" if example.access.kind == "load" else "write"
+    if example.memory == "shared":
+        depth = example.passes / example.ideal
+        yield (
+            f"Line {example.line}: the words that the lanes {verb} lie in {_busy_banks(example)} of the 32 banks, "
+            f"and a bank serves one word a wavefront: the conflict is {_number(depth)}-way."
+        )
+        return
+    steps = [b - a for a, b in zip(example.offsets, example.offsets[1:], strict=False)]
+    stride = max(set(steps), key=steps.count) if steps else 0
+    lines = example.touched
+    sectors = sum(sum(line.moved) for line in lines)
+    bytes_used = len(example.lanes) * example.access.width
+    yield (
+        f"Line {example.line}: neighbouring lanes mostly {verb} {abs(stride)} bytes apart, so that a request touches "
+        f"{sectors} sectors in {len(lines)} lines and uses {_number(bytes_used / sectors)} of the {SECTOR_BYTES} bytes "
+        f"of a sector."
+    )
+
+
+def _place(footprint: Footprint) -> str:
+    return f"{footprint.access.space} {footprint.access.kind}"
+
+
+def _busy_banks(footprint: Footprint) -> int:
+    used = [front.cells for front in footprint.wavefronts]
+    return sum(any(cell is not None for cell in bank) for bank in zip(*used, strict=True))
+
+
+def _remedy(kernel: Kernel, rows: int, cols: int, worst: Traffic, counters: Counters, arch: str) -> str:
+    if worst.place.startswith("shared"):
+        advice = "Another pitch of the tile (padding) or a swizzle would spread these words over all banks"
+    elif counters.shared_load_requests:
+        advice = (
+            f"The tile is there to turn the corner: let neighbouring lanes take neighbours along "
+            f"{'x' if 'load' in worst.place else 'y'}"
+        )
+    else:
+        advice = (
+            "One end is always strided while an element goes straight from x to y: a tile in shared memory turns the "
+            "corner, so that both ends are contiguous"
+        )
+    cure = next((each for each in _candidates(kernel, rows, cols) if _is_clean(each, arch)), None)
+    if cure is None:
+        return f"{advice}."
+    return f"{advice}; {cure.name} does (at {_PLAIN[0]} x {_PLAIN[1]}: {_summary(count_plain(cure, arch))})."
+
+
+def _blame_the_shape(rows: int, cols: int, element_bytes: int, plain: Traffic) -> str:
+    end, pitch = ("x", cols) if "load" in plain.place else ("y", rows)
+    rests = pitch * element_bytes % SECTOR_BYTES
+    cause = (
+        f"rows of {end} are {pitch * element_bytes} bytes long, {rests} more than a multiple of {SECTOR_BYTES}, "
+        "so requests begin and end within sectors"
+        if rests
+        else "the matrix ends within tiles"
+    )
+    return (
+        f"The waste of the {plain.place} is the shape's doing: {cause}. At {_PLAIN[0]} x {_PLAIN[1]} the same kernel "
+        f"takes {_number(plain.found / plain.requests)} {_unit(plain)} a request and wastes none."
+    )
+
+
+def _nothing_wasted(kernel: Kernel, rows: int, cols: int, moved: float, arch: str) -> str:
+    if round(moved, 2) > 1:
+        return "No request takes more than its active lanes need, but they are few: the matrix does not fill the warps."
+    said = "Nothing is wasted: no request takes more sectors or wavefronts than its bytes fill."
+    if kernel is COPY:
+        return f"{said} No transpose can move less."
+    own = _global_requests(count_plain(kernel, arch))
+    for other in _candidates(kernel, rows, cols):
+        if _is_clean(other, arch) and (requests := _global_requests(count_plain(other, arch))) < own:
+            return (
+                f"{said} What is left is the number of instructions: {other.name} moves the same bytes "
+                f"in {_number(requests / own * 100)}% of the global requests."
+            )
+    return said
+
+
+def _global_requests(counters: Counters) -> int:
+    return counters.global_load_requests + counters.global_store_requests
+
+
+def _candidates(kernel: Kernel, rows: int, cols: int) -> Iterator[Kernel]:
+    """Transposes that accept the shape: the kernel's successors in its family, then its predecessors, then others."""
+    kernels = [each for each in CATALOGUE if isinstance(each, Kernel) and each not in (COPY, kernel)]
+    own = CATALOGUE.index(kernel) if kernel in CATALOGUE else 0
+    ranked = sorted(kernels, key=lambda each: (each.family != kernel.family, CATALOGUE.index(each) < own))
+    return (each for each in ranked if each.element_bytes == kernel.element_bytes and not each.refuses(rows, cols))
+
+
+def _is_clean(kernel: Kernel, arch: str) -> bool:
+    try:
+        return all(_waste(place) == 1 for place in count_plain(kernel, arch).by_place())
+    except MissingExtraError:
+        return False
+
+
+@cache
+def count_plain(kernel: Kernel, arch: str) -> Counters:
+    """What a kernel takes where every tile is full and every row aligned."""
+    emulation = run_emulated(kernel, distinct(*_PLAIN), arch).emulation
+    return count(emulation.accesses if emulation else ())
+
+
+def _summary(counters: Counters) -> str:
+    """The places that are used, as ``found/ideal`` a request."""
+    return ", ".join(
+        f"{place.place} {_number(place.found / place.requests)}/{_number(place.ideal / place.requests)}"
+        for place in counters.by_place()
+        if place.requests
+    )
+
+
+def _number(value: float) -> str:
+    """At most two decimals, and none that are zero."""
+    return f"{value:,.2f}".rstrip("0").rstrip(".")

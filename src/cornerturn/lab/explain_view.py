@@ -1,0 +1,138 @@
+"""An explanation as text for a terminal: the annotated source, one warp's addresses, pictures, the diagnosis."""
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cornerturn.emulator.counters import BANK_BYTES, BANKS, WARP
+from cornerturn.lab import pictures
+from cornerturn.lab.explain import Explanation, LineCount
+from cornerturn.lab.footprint import Alike, Footprint
+from cornerturn.lab.kernel_text import instance
+
+_COLUMNS = 4  # requests beside each other in a table of addresses
+_FEW = 4  # places that are all named
+
+
+def explanation_view(found: Explanation) -> RenderableType:
+    """All of an explanation, in the order in which it is read."""
+    grid, block = (" x ".join(map(str, extent)) for extent in (found.launch.grid, found.launch.block))
+    parts: list[RenderableType] = [
+        Text(f"{found.kernel.name}, x is {found.rows} x {found.cols}: {grid} blocks of {block} threads", "bold"),
+        Text(found.kernel.lesson, "dim"),
+        Text(),
+        annotated_source(found),
+        Text(),
+        Text(f"Block {found.at[0]},{found.at[1]}, warp {found.warp}", "bold"),
+    ]
+    if not found.requests:
+        parts.append(Text("No lane of this warp touches memory: it lies outside of the matrix."))
+    parts += _address_tables(found)
+    for number, alike in enumerate(found.requests, 1):
+        parts += [Text(), Text(f"[{number}] {pictures.headline(alike.first)}"), *_repeats(found, alike)]
+        parts.append(pictures.draw(alike.first, found.name))
+    if found.requests:
+        parts += [Text(), Text("cells: 4-byte words with the lane that uses them; ·: moved and not used", "dim")]
+    parts += [Text(), Text("Diagnosis", "bold"), *(_item(sentence) for sentence in found.diagnosis)]
+    parts += [Text(f"wrong: {fault}", "red") for fault in found.faults]
+    return Group(*parts)
+
+
+def _item(sentence: str) -> RenderableType:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_row("-", Text(sentence))
+    return grid
+
+
+def _repeats(found: Explanation, alike: Alike) -> Iterable[Text]:
+    """Where the further requests of the same pattern begin."""
+    memory, later = alike.first.memory, alike.offsets[1:]
+    if later:
+        places = [f"+{at}" if memory == "shared" else found.name(memory, at) for at in later]
+        shown = places if len(places) <= _FEW else [*places[: _FEW - 1], "...", places[-1]]
+        lane = alike.first.lanes[0]
+        yield Text(f"    {len(later)} more of this pattern, lane {lane} at {', '.join(shown)}", "dim")
+
+
+def annotated_source(found: Explanation) -> RenderableType:
+    """The kernel's lines; below each that touches memory, what that costs."""
+    source = Table.grid(padding=(0, 1, 0, 0))
+    source.add_column(justify="right", no_wrap=True)
+    source.add_column(overflow="fold")
+    notes = list(zip(found.counts, _notes(found.counts), strict=True))
+    for number, line in enumerate(found.text.lines, found.text.first):
+        source.add_row(Text(f"{number} │", "dim"), Text(line))
+        for each, note in notes:
+            if each.line == number:
+                source.add_row(Text("▸", _style(each)), note)
+    return Group(Text(f"{found.text.file}: {instance(found.kernel.source, found.kernel.entry)}", "dim"), source)
+
+
+def _notes(counts: Sequence[LineCount]) -> list[Text]:
+    """What each count says, in columns."""
+    rows = [
+        (
+            f"{each.space} {each.kind}",
+            f"{each.width} B" + (f" x{each.instructions}" if each.instructions > 1 else ""),
+            f"{each.requests:,} requests",
+            _passes(each),
+            _meaning(each),
+        )
+        for each in counts
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        Text.assemble(
+            f"{place:<{widths[0]}}  {size:<{widths[1]}}  {requests:>{widths[2]}}  ",
+            (f"{passes:<{widths[3]}}  {meaning}", _style(each)),
+        )
+        for each, (place, size, requests, passes, meaning) in zip(counts, rows, strict=True)
+    ]
+
+
+def _passes(each: LineCount) -> str:
+    unit = {"global": "sectors", "shared": "wavefronts"}.get(each.space)
+    found, ideal = (f"{passes / each.requests:.3g}" for passes in (each.found, each.ideal))
+    return f"{found}/{ideal} {unit}" if unit else ""
+
+
+def _meaning(each: LineCount) -> str:
+    if each.space == "global":
+        return f"{each.used:.0%} of their bytes used"
+    if each.space == "shared":
+        return "no conflict" if each.waste == 1 else f"{each.waste:.3g}-way conflict"
+    return ""
+
+
+def _style(each: LineCount) -> str:
+    return "green" if each.waste == 1 else "yellow" if each.waste < 2 else "bold red"
+
+
+def _address_tables(found: Explanation) -> Iterable[RenderableType]:
+    for first in range(0, len(found.requests), _COLUMNS):
+        yield Text()
+        yield _address_table(found, first, found.requests[first : first + _COLUMNS])
+
+
+def _address_table(found: Explanation, first: int, requests: Sequence[Alike]) -> Table:
+    """Where each lane goes: the element and its byte offset, or the byte of shared memory and its bank."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column("lane", justify="right")
+    for number, alike in enumerate(requests, first + 1):
+        request = alike.first
+        table.add_column(f"[{number}] line {request.line}\n{request.access.kind} {request.memory}", no_wrap=True)
+    for lane in range(WARP):
+        table.add_row(str(lane), *(_place(found, alike.first, lane) for alike in requests))
+    return table
+
+
+def _place(found: Explanation, request: Footprint, lane: int) -> str:
+    if lane not in request.lanes:
+        return "-"
+    offset = request.offsets[request.lanes.index(lane)]
+    if request.memory == "shared":
+        return f"+{offset}  bank {offset // BANK_BYTES % BANKS}"
+    return f"{found.name(request.memory, offset)}  +{offset}"

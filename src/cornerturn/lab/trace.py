@@ -1,0 +1,124 @@
+"""One thread's way through a kernel: what it reads, where it stages it, what it takes back, where it writes it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cornerturn.emulator import Movement
+from cornerturn.emulator.report import Extent, Kind
+from cornerturn.kernels.controls import COPY
+from cornerturn.kernels.kernel import Kernel
+from cornerturn.lab.observation import BlockRun, Element, require_inside, run_block
+from cornerturn.toolchain import DEFAULT_ARCH
+
+
+@dataclass(frozen=True)
+class Step:
+    """One load or store of the thread; an asynchronous copy is both.
+
+    Attributes:
+        line: the kernel's line that it comes from.
+        memory: ``x``, ``y``, ``shared`` or ``local``.
+        offset: bytes from the start of the array, or of the block's shared memory.
+        width: bytes.
+        places: the elements of x or y that it touches; none in shared memory.
+        values: which elements of x it moves.
+        writers: for a load from shared memory, the threads that stored what it takes, one a value.
+    """
+
+    line: int
+    kind: Kind
+    memory: str
+    offset: int
+    width: int
+    places: tuple[Element, ...]
+    values: tuple[Element, ...]
+    writers: tuple[Extent, ...]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What ``cornerturn trace`` shows.
+
+    Attributes:
+        rows, cols: of x.
+        run: the block's.
+        thread: coordinates in the block.
+        number: the same as one number, x fastest.
+        steps: in the order of execution.
+    """
+
+    kernel: Kernel
+    rows: int
+    cols: int
+    run: BlockRun
+    thread: Extent
+    number: int
+    steps: tuple[Step, ...]
+
+    def arrivals(self) -> Iterator[tuple[Element, Element, Element]]:
+        """For each element that the thread writes to y: its place in x, where it arrives, and where it belongs."""
+        for step in self.steps:
+            if step.memory == "y" and step.kind == "store":
+                for value, place in zip(step.values, step.places, strict=True):
+                    yield value, place, value if self.kernel is COPY else Element(value.col, value.row)
+
+
+def trace(
+    kernel: Kernel, rows: int, cols: int, at: tuple[int, int], thread: tuple[int, int], arch: str = DEFAULT_ARCH
+) -> Trace:
+    """Follow one thread of ``kernel`` on an x of rows x cols.
+
+    Args:
+        at: x and y of the block in the grid.
+        thread: x and y of the thread in the block.
+
+    Raises:
+        UsageError: the kernel refuses the shape, or the launch has no such block or thread.
+        EmulatorError: the block cannot be executed to its end.
+
+    Example:
+        >>> from cornerturn.kernels.catalogue import find
+        >>> followed = trace(find("naive"), 64, 64, at=(1, 0), thread=(3, 2))
+        >>> [(step.kind, step.memory, str(step.places[0])) for step in followed.steps]
+        [('load', 'x', '(2, 35)'), ('store', 'y', '(35, 2)')]
+    """
+    run = run_block(kernel, rows, cols, at, arch)
+    require_inside("thread", thread, run.block, "threads of a block")
+    number = thread[0] + thread[1] * run.block[0]
+    return Trace(kernel, rows, cols, run, (*thread, 0), number, tuple(_steps(run, number)))
+
+
+def _steps(run: BlockRun, number: int) -> Iterator[Step]:
+    writer = np.full(_shared_bytes(run), -1)
+    for movement in run.movements:
+        mine = np.flatnonzero(movement.thread == number)
+        if mine.size:
+            yield _step(run, movement, int(mine[0]), writer)
+        if movement.memory == "shared" and movement.kind == "store":
+            for byte in range(movement.width):
+                writer[movement.offset + byte] = movement.thread
+
+
+def _shared_bytes(run: BlockRun) -> int:
+    """Bytes up to the last one that is touched."""
+    ends = (int(each.offset.max()) + each.width for each in run.movements if each.memory == "shared")
+    return max(ends, default=0)
+
+
+def _step(run: BlockRun, movement: Movement, lane: int, writer: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Step:
+    offset, size = int(movement.offset[lane]), run.element_bytes
+    cells = range(offset, offset + movement.width, size)
+    values = np.ascontiguousarray(movement.values[lane]).view(f"u{size}")
+    takes = movement.memory == "shared" and movement.kind == "load"
+    return Step(
+        line=run.line(movement),
+        kind=movement.kind,
+        memory=movement.memory,
+        offset=offset,
+        width=movement.width,
+        places=tuple(run.element(movement.memory, cell) for cell in cells) if movement.memory in run.pitch else (),
+        values=tuple(run.element("x", int(value) * size) for value in values),
+        writers=tuple(run.thread(int(writer[cell])) for cell in cells) if takes else (),
+    )
