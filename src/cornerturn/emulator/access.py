@@ -133,11 +133,7 @@ def read(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) ->
         if wave.races is not None:
             wave.races.read(what, store, offsets, lanes.index[chosen])
         tell(wave, what, store, offsets, lanes.index[chosen], found)
-        missing = store.unwritten_at(offsets, what.element, what.count)
-        if missing is not None:
-            where = lanes.index[chosen[missing]]
-            message = f"{what.width}-byte read of bytes that no thread wrote"
-            wave.fault(what.position, what.instruction, "uninitialised read", message, where)
+        check_written(wave, what, store, offsets, lanes.index[chosen])
         if len(chosen) == len(addresses):
             return found
         parts = parts or [np.zeros(len(addresses), dtype=part.dtype) for part in found]
@@ -163,6 +159,14 @@ def tell(wave: Wave, what: MemoryInstruction, store: Store, offsets: Array, lane
             values=np.stack(parts, axis=1),
         )
     )
+
+
+def check_written(wave: Wave, what: MemoryInstruction, store: Store, offsets: Array, lanes: Array) -> None:
+    """Record the flat ``lanes`` that read a byte nobody wrote."""
+    missing = store.unwritten_at(offsets, what.element, what.count)
+    if missing is not None:
+        message = f"{what.width}-byte read of bytes that no thread wrote"
+        wave.fault(what.position, what.instruction, "uninitialised read", message, lanes[missing])
 
 
 def memory_instruction(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cornerturn.emulator.access import MemoryInstruction, memory_instruction, visit
+from cornerturn.emulator.access import MemoryInstruction, check_written, memory_instruction, visit
 from cornerturn.emulator.operands import Operands, Step, Unsupported
 from cornerturn.emulator.ptx import Instruction
 from cornerturn.emulator.types import TYPES
@@ -65,6 +65,8 @@ def _take_turns(
     for store, offsets, chosen in visit(wave, lanes, what, addresses):
         if wave.races is not None:
             wave.races.write(what, store, offsets, lanes.index[chosen])
+        if name != "exch":  # which is also how memory is first written
+            check_written(wave, what, store, offsets, lanes.index[chosen])
         for lane, offset in zip(chosen, offsets, strict=True):
             one = np.array([offset])
             old = store.load(one, what.element, 1)[0].view(before.dtype)
