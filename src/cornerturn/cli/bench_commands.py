@@ -8,19 +8,18 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import Shape, parse_sizes, progress_bar, say, show
+from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_sizes, progress_bar, say, show
 from cornerturn.errors import UsageError
+from cornerturn.files import replacing
 from cornerturn.gpu import Device, open_device, unavailable_reason
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab import environment, plots, tables
 from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
-from cornerturn.lab.files import npy_shape, read_matrix, replacing
+from cornerturn.lab.files import npy_shape, read_matrix
 from cornerturn.lab.matrices import distinct, require_memory
 from cornerturn.lab.run import TimingPlan
 from cornerturn.toolchain import DEFAULT_ARCH
-
-_DEFAULT_SIZE = (1024, 1024)
 
 
 @click.command("list")
@@ -67,7 +66,7 @@ def bench(
     if source and sizes:
         raise UsageError("--size and --input exclude each other: an input has its own size")
     entries = _select(names, families)
-    shapes = [npy_shape(source)] if source else sizes or [_DEFAULT_SIZE]
+    shapes = [npy_shape(source)] if source else sizes or [DEFAULT_SIZE]
     device, no_gpu = _choose_device(where)
     for shape in shapes:
         require_memory(*shape, device.free_bytes() if device else None)

@@ -6,10 +6,10 @@ import click
 
 from cornerturn.cli.shell import show
 from cornerturn.errors import UsageError
+from cornerturn.files import replacing
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab import tables
-from cornerturn.lab.files import replacing
 from cornerturn.lab.layout_pictures import svg_pictures, terminal_pictures
 from cornerturn.lab.layouts import watch_layouts
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_source
