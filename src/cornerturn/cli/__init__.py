@@ -7,7 +7,7 @@ An error is one line on stderr.
 import click
 
 from cornerturn import __version__
-from cornerturn.cli import bench_commands, kernel_commands
+from cornerturn.cli import bench_commands, explain_commands, kernel_commands
 from cornerturn.cli.shell import CommandLine
 
 
@@ -27,6 +27,8 @@ for _command in (
     bench_commands.list_kernels,
     bench_commands.bench,
     bench_commands.info,
+    explain_commands.explain,
+    explain_commands.trace,
     kernel_commands.build,
     kernel_commands.layout,
 ):

@@ -18,6 +18,8 @@ _INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program that
 
 Shape = tuple[int, int]
 
+DEFAULT_SIZE: Shape = (1024, 1024)
+
 
 class CommandLine(click.Group):
     """A click group that turns every error into one line on stderr and an exit status."""
@@ -47,16 +49,18 @@ class CommandLine(click.Group):
         sys.exit(0)
 
 
-def parse_sizes(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> list[Shape]:
-    """``1024x1024`` -> ``(1024, 1024)``, each size once."""
-    sizes = []
-    for text in texts:
-        match = re.fullmatch(r"([0-9]{1,18})x([0-9]{1,18})", text)
-        rows, cols = (int(extent) for extent in match.groups()) if match else (0, 0)
-        if rows < 1 or cols < 1:
-            raise click.BadParameter(f"{text!r} is not ROWSxCOLS, two positive integers such as 1024x1024")
-        sizes.append((rows, cols))
-    return list(dict.fromkeys(sizes))
+def parse_size(_: click.Context, __: click.Parameter, text: str) -> Shape:
+    """``1024x768`` -> ``(1024, 768)``."""
+    match = re.fullmatch(r"([0-9]{1,18})x([0-9]{1,18})", text)
+    rows, cols = (int(extent) for extent in match.groups()) if match else (0, 0)
+    if rows < 1 or cols < 1:
+        raise click.BadParameter(f"{text!r} is not ROWSxCOLS, two positive integers such as 1024x1024")
+    return rows, cols
+
+
+def parse_sizes(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> list[Shape]:
+    """The same for several, each size once."""
+    return list(dict.fromkeys(parse_size(context, option, text) for text in texts))
 
 
 def show(table: RenderableType) -> None:

@@ -64,6 +64,11 @@ class Trace:
                 for value, place in zip(step.values, step.places, strict=True):
                     yield value, place, value if self.kernel is COPY else Element(value.col, value.row)
 
+    @property
+    def astray(self) -> list[tuple[Element, Element, Element]]:
+        """Those of the arrivals that do not belong where they are."""
+        return [arrival for arrival in self.arrivals() if arrival[1] != arrival[2]]
+
 
 def trace(
     kernel: Kernel, rows: int, cols: int, at: tuple[int, int], thread: tuple[int, int], arch: str = DEFAULT_ARCH

@@ -76,13 +76,14 @@ def _writers(step: Step) -> str:
 
 def _arrivals(followed: Trace) -> RenderableType:
     """Whether what the thread writes arrives where it belongs."""
-    arrived = list(followed.arrivals())
-    astray = [(value, place, right) for value, place, right in arrived if place != right]
-    if astray:
-        lines = [
-            f"x[{v.row}, {v.col}] arrives at y[{p.row}, {p.col}] and belongs at y[{r.row}, {r.col}]."
-            for v, p, r in astray
-        ]
-        return Text("\n".join(lines), "red")
-    pairs = [f"x[{v.row}, {v.col}] at y[{p.row}, {p.col}]" for v, p, _ in arrived]
-    return Text("It writes nothing to y." if not pairs else f"Arrived where they belong: {', '.join(pairs)}.")
+    if followed.astray:
+        return Text(
+            "\n".join(
+                f"x[{value.row}, {value.col}] arrives at y[{place.row}, {place.col}] "
+                f"and belongs at y[{right.row}, {right.col}]."
+                for value, place, right in followed.astray
+            ),
+            "red",
+        )
+    pairs = [f"x[{value.row}, {value.col}] at y[{place.row}, {place.col}]" for value, place, _ in followed.arrivals()]
+    return Text(f"Arrived where they belong: {', '.join(pairs)}." if pairs else "It writes nothing to y.")

@@ -1,0 +1,88 @@
+"""``cornerturn explain`` and ``trace``: why a kernel is slow, and the way of one thread through it."""
+
+import re
+from pathlib import Path
+
+import click
+
+from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_size, progress_bar, show
+from cornerturn.errors import UsageError
+from cornerturn.files import replacing
+from cornerturn.kernels.catalogue import find
+from cornerturn.kernels.kernel import Kernel, View
+from cornerturn.lab import explain as explaining
+from cornerturn.lab.explain_view import explanation_view
+from cornerturn.lab.matrices import require_memory
+from cornerturn.lab.pictures import svg
+from cornerturn.lab.trace import trace as follow
+from cornerturn.lab.trace_view import trace_view
+
+Pair = tuple[int, int]
+
+
+def _parse_pair(_: click.Context, __: click.Parameter, text: str) -> Pair:
+    """``3,2`` -> ``(3, 2)``, x before y."""
+    match = re.fullmatch(r"([0-9]{1,10}),([0-9]{1,10})", text)
+    if not match:
+        raise click.BadParameter(f"{text!r} is not X,Y, two integers such as 3,2")
+    return int(match[1]), int(match[2])
+
+
+_SIZE = click.option(
+    "--size",
+    "shape",
+    default="{}x{}".format(*DEFAULT_SIZE),
+    show_default=True,
+    metavar="ROWSxCOLS",
+    callback=parse_size,
+    help="Size of x.",
+)
+
+
+@click.command()
+@click.argument("name", metavar="KERNEL")
+@_SIZE
+@click.option("--block", "at", default="0,0", show_default=True, metavar="BX,BY", callback=_parse_pair)
+@click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Warp of that block.")
+@click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw its requests.")
+def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None) -> None:
+    """Show which line wastes what, one warp's addresses, and the diagnosis.
+
+    Everything is counted on the emulator; no GPU is used.
+    """
+    kernel = _kernel(name, shape)
+    with progress_bar(1) as advance:
+        found = explaining.explain(
+            kernel, *shape, at, warp, progress=lambda done, blocks: advance(0, name, done / blocks)
+        )
+    if svg_path:
+        title = f"{name}, {shape[0]} x {shape[1]}, block {at[0]},{at[1]}, warp {warp}"
+        with replacing(svg_path) as file:
+            file.write(svg(found.requests, found.name, title).encode())
+    show(explanation_view(found))
+    if found.faults:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("name", metavar="KERNEL")
+@_SIZE
+@click.option("--block", "at", required=True, metavar="BX,BY", callback=_parse_pair, help="Block in the grid.")
+@click.option("--thread", required=True, metavar="TX,TY", callback=_parse_pair, help="Thread in the block.")
+def trace(name: str, shape: Shape, at: Pair, thread: Pair) -> None:
+    """Follow one thread: what it reads, where it stages it, where it writes it.
+
+    The elements of x are their own coordinates, so that one sees (r, c) arrive at y[c, r].
+    """
+    followed = follow(_kernel(name, shape), *shape, at, thread)
+    show(trace_view(followed))
+    if followed.astray:
+        raise click.exceptions.Exit(1)
+
+
+def _kernel(name: str, shape: Shape) -> Kernel:
+    entry = find(name)
+    if isinstance(entry, View):
+        raise UsageError(f"{name} moves nothing: there is nothing to follow; `cornerturn list` shows the kernels")
+    require_memory(*shape)
+    return entry
