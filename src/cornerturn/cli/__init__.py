@@ -7,7 +7,7 @@ An error is one line on stderr.
 import click
 
 from cornerturn import __version__
-from cornerturn.cli import bench_commands, explain_commands, kernel_commands
+from cornerturn.cli import bench_commands, explain_commands, kernel_commands, use_commands
 from cornerturn.cli.shell import CommandLine
 
 
@@ -31,5 +31,6 @@ for _command in (
     explain_commands.trace,
     kernel_commands.build,
     kernel_commands.layout,
+    use_commands.transpose,
 ):
     main.add_command(_command)
