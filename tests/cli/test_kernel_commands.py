@@ -95,6 +95,7 @@ class TestLayout:
         ],
     )
     def test_bad_usage_is_one_line(self, arguments: list[str], message: str) -> None:
+        pytest.importorskip("tensor_layouts")
         done = run("layout", *arguments)
         assert (done.exit_code, done.stdout) == (2, "")
         assert message in done.stderr and len(done.stderr.splitlines()) == 1
