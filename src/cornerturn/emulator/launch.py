@@ -86,7 +86,7 @@ def emulate(
                 ledger,
                 total_shared,
                 local_bytes,
-                len(machine.blocks),
+                [block.leaves for block in machine.blocks],
                 record,
             )
             machine.run(wave)

@@ -45,6 +45,11 @@ class Block:
     target: int
     following: int
 
+    @property
+    def leaves(self) -> bool:
+        """Whether it does nothing but to exit."""
+        return not self.body and self.end is not None and self.end.opcode in EXITS and self.end.guard is None
+
 
 def blocks_of(entry: Entry) -> list[Block]:
     """The kernel's basic blocks, in visiting order.

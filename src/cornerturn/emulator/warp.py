@@ -27,18 +27,22 @@ def _ballot(flags: Array) -> Array:
 
 
 def _meet(wave: Wave, lanes: Lanes, members: Array, instruction: Instruction) -> Array:
-    """Check that every living lane of the member mask is here; gives the active lanes, warps x 32."""
+    """Check that just the lanes of the member mask that have not left are here; gives the active ones, warps x 32."""
     active = _rows(wave, lanes.mask)
-    here, living = _ballot(active), _ballot(_rows(wave, wave.alive))
-    absent = (active & ((members & living & ~here) != 0)).any(axis=1)
-    if absent.any():
-        warp = int(absent.argmax())
-        missing = int(members[warp, active[warp].argmax()] & living[warp, 0] & ~here[warp, 0])
-        block, thread = wave.coordinates(warp * WARP)
-        raise EmulatorError(
-            f"{instruction.location}: '{instruction.text}' waits for lanes {missing:#010x} of the warp of thread "
-            f"{thread} in block {block}, which are elsewhere: its member mask must name just the lanes that reach it"
-        )
+    here, staying = _ballot(active), _ballot(_rows(wave, wave.staying))
+    for wrong, rule in (
+        (members & staying & ~here, "are named in its member mask but do not reach it"),
+        (here & ~members, "reach it but are not named in its member mask"),
+    ):
+        broken = (active & (wrong != 0)).any(axis=1)
+        if broken.any():
+            warp = int(broken.argmax())
+            culprits = int(np.bitwise_or.reduce(wrong[warp, active[warp]]))
+            block, thread = wave.coordinates(warp * WARP)
+            raise EmulatorError(
+                f"{instruction.location}: '{instruction.text}': lanes {culprits:#010x} of the warp of thread {thread} "
+                f"in block {block} {rule}: the mask must name just the lanes that execute it together"
+            )
     return active
 
 
@@ -149,6 +153,8 @@ def _reduce(operands: Operands, position: int, instruction: Instruction) -> Step
         case _:
             raise Unsupported
     kind = operands.type_of(instruction)
+    if kind.dtype.kind == "f":
+        raise Unsupported("only reductions of integers are emulated")
     write = operands.writer(instruction.operands[0], kind)
     read = operands.reader(instruction.operands[1], kind)
     mask = operands.reader(instruction.operands[2], TYPES["b32"])

@@ -71,7 +71,7 @@ class Wave:
 
     Args:
         blocks: their linear numbers (x fastest).
-        end: program counter of a lane that has exited: the number of basic blocks.
+        leaves: for each basic block whether a lane there has nothing left to do but to exit.
         races: where accesses are recorded that nothing orders.
     """
 
@@ -85,7 +85,7 @@ class Wave:
         ledger: Ledger,
         shared_bytes: int,
         local_bytes: int,
-        end: int,
+        leaves: Sequence[bool],
         races: Races | None = None,
     ) -> None:
         self.entry = entry
@@ -97,9 +97,9 @@ class Wave:
         self.lane = np.arange(self.lanes_per_block, dtype=np.int64)[None, :]
         self.shape = (count, self.lanes_per_block)
         self.alive = np.broadcast_to(self.lane < self.threads, self.shape).copy()
-        self.pc: Array = np.where(self.alive, 0, end).astype(np.int32)
-        self.end = end
-        self.parked: Array | None = None
+        self.end = len(leaves)
+        self.leaves = np.array([*leaves, True])
+        self.pc: Array = np.where(self.alive, 0, self.end).astype(np.int32)
         self.commits = np.zeros(self.shape, dtype=np.int32)
         self.copies: list[Any] = []
         self.registers: dict[str, Array] = {}
@@ -110,6 +110,11 @@ class Wave:
         self.races = races
         if races is not None:
             races.begin(self)
+
+    @property
+    def staying(self) -> Array:
+        """Lanes that have not exited and are not just about to."""
+        return ~self.leaves[self.pc]
 
     def read(self, name: str) -> Array:
         """Bits of a register; one that was never written holds 0."""
