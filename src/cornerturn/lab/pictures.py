@@ -98,7 +98,7 @@ def _glyph(cell: int | None, moved: bool) -> tuple[str, str]:
     return LANES[cell], "bold cyan"
 
 
-_CELL, _LINE, _GAP, _LABEL, _TITLE = 14, 16, 6, 120, 24  # pixels
+_CELL, _LINE, _GAP, _LABEL, _TITLE = 14, 16, 6, 150, 24  # pixels
 
 
 def svg(requests: Sequence[Alike], name: Name, title: str) -> str:
@@ -107,16 +107,23 @@ def svg(requests: Sequence[Alike], name: Name, title: str) -> str:
     for alike in requests:
         parts.append(_svg_text(_GAP, y + 14, headline(alike.first), "h"))
         y += _TITLE
+        if alike.first.memory == "shared":
+            parts += [_svg_text(_x(bank), y + 6, f"bank {bank}", "b") for bank in range(0, WARP, _GROUP)]
+            y += _LINE - 6
         for row in rows_of(alike.first, name):
             parts += _svg_row(row, y)
             y += _LINE
         y += _GAP
+    parts.append(
+        _svg_text(_GAP, y + 12, "a cell is a 4-byte word with the lane that uses it; grey: moved and not used", "b")
+    )
+    y += _LINE
     width = _LABEL + WARP * _CELL + 5 * _GAP
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y + _GAP}" '
         f'viewBox="0 0 {width} {y + _GAP}" font-family="monospace" font-size="11">\n'
         f"<title>{escape(title)}</title>\n"
-        "<style>.h{font-weight:bold}.c{font-size:9px;text-anchor:middle}.l{text-anchor:end}</style>\n"
+        "<style>.h{font-weight:bold}.c{font-size:9px;text-anchor:middle}.b{font-size:9px}.l{text-anchor:end}</style>\n"
         f'<rect width="{width}" height="{y + _GAP}" fill="white"/>\n'
         f"{_svg_text(_GAP, 16, title, 'h')}\n" + "\n".join(parts) + "\n</svg>\n"
     )
@@ -125,12 +132,17 @@ def svg(requests: Sequence[Alike], name: Name, title: str) -> str:
 def _svg_row(row: Row, y: int) -> Iterable[str]:
     yield _svg_text(_LABEL - _GAP, y + 11, row.label, "l")
     for number, cell in enumerate(row.cells):
-        x = _LABEL + number * _CELL + number // _GROUP * _GAP
+        x = _x(number)
         unused = "#bbb" if row.moved[number // _GROUP] else "none"
         fill = unused if cell is None else f"hsl({cell * 360 // WARP},75%,75%)"
         yield f'<rect x="{x}" y="{y}" width="{_CELL - 1}" height="{_LINE - 2}" fill="{fill}" stroke="#ddd"/>'
         if cell is not None:
             yield _svg_text(x + _CELL // 2, y + 10, str(cell), "c")
+
+
+def _x(number: int) -> int:
+    """Left edge of a cell."""
+    return _LABEL + number * _CELL + number // _GROUP * _GAP
 
 
 def _svg_text(x: int, y: int, text: str, style: str) -> str:
