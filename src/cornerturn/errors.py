@@ -24,5 +24,9 @@ class EmulatorError(CornerturnError, RuntimeError):
     """PTX that the emulator cannot execute further, with the instruction and its source line."""
 
 
+class BarrierError(EmulatorError):
+    """A barrier that can never complete, because not all threads reach it: a GPU would hang."""
+
+
 class MissingExtraError(CornerturnError, ImportError):
     """An optional dependency is not installed; the message holds the pip line that brings it."""

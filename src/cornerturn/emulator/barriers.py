@@ -10,7 +10,7 @@ from cornerturn.emulator.program import Block
 from cornerturn.emulator.ptx import Instruction
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
-from cornerturn.errors import EmulatorError
+from cornerturn.errors import BarrierError
 
 _FREE = -1
 
@@ -46,7 +46,7 @@ class Barriers:
         """Let go every barrier that is complete.
 
         Raises:
-            EmulatorError: none is, and nobody can still arrive: the kernel would hang.
+            BarrierError: none is, and nobody can still arrive: the kernel would hang.
         """
         released = np.zeros(self.wave.shape, dtype=bool)
         for number in np.unique(self.number[self.waiting]):
@@ -59,7 +59,7 @@ class Barriers:
                 self.wave.races.barrier(group)
             released |= group
         if not released.any():
-            raise EmulatorError(self._deadlock())
+            raise BarrierError(self._deadlock())
         self._check_convergence(released)
         self.number[released] = _FREE
         self.occupied = bool(self.waiting.any())
@@ -91,8 +91,9 @@ class Barriers:
             barrier = self._barrier(int(rank))
             expected = f", where barrier {number} expects {needed}," if needed else ""
             places.append(f"{count} at '{barrier.text}' ({barrier.location}){expected}")
+        first = self._barrier(int(state[0][0])).location
         return (
-            f"a barrier can never complete: of {int(self.wave.alive[row].sum())} threads of block {block} that have "
+            f"{first}: a barrier can never complete: of {int(self.wave.alive[row].sum())} threads of block {block} that have "
             f"not exited, {' and '.join(places)} wait; every thread must reach the same barrier"
         )
 

@@ -28,6 +28,11 @@ class CudaSource:
 
 
 @dataclass(frozen=True)
+class CudaProgram(CudaSource):
+    """One CUDA C++ file that holds host code or includes headers: it takes nvcc."""
+
+
+@dataclass(frozen=True)
 class CuteSource:
     """One file in the CuTe Python DSL and the kernels to compile from it.
 

@@ -69,7 +69,13 @@ def expected_output(kernel: Kernel, x: Matrix) -> Matrix:
     return x if kernel is COPY else x.T
 
 
-def run_emulated(kernel: Kernel, x: Matrix, arch: str = DEFAULT_ARCH, progress: Progress | None = None) -> Run:
+def run_emulated(
+    kernel: Kernel,
+    x: Matrix,
+    arch: str = DEFAULT_ARCH,
+    progress: Progress | None = None,
+    observer: Observer | None = None,
+) -> Run:
     """Compile ``kernel`` to PTX, execute it on the CPU, count every access and check every bit.
 
     Args:
@@ -77,6 +83,7 @@ def run_emulated(kernel: Kernel, x: Matrix, arch: str = DEFAULT_ARCH, progress: 
         x: rows x cols, C-contiguous; not changed.
         arch: architecture to compile for.
         progress: told how many blocks are done.
+        observer: told of every value that is moved.
 
     Raises:
         UsageError: the kernel refuses the shape of ``x``.
@@ -90,7 +97,7 @@ def run_emulated(kernel: Kernel, x: Matrix, arch: str = DEFAULT_ARCH, progress: 
     """
     expected = expected_output(kernel, x)
     y = poison(expected)
-    emulation, y_record = _emulate(kernel, x, y, arch, progress=progress)
+    emulation, y_record = _emulate(kernel, x, y, arch, progress=progress, observer=observer)
     mismatch = compare(y, expected)
     if mismatch:  # an element that nobody wrote holds its poison, so without a mismatch there is none
         mismatch = replace(mismatch, unwritten=y_record.unwritten().size)

@@ -4,11 +4,12 @@ from functools import cache
 from pathlib import Path
 
 from cornerturn.errors import MissingExtraError
-from cornerturn.kernels.kernel import CudaSource, Kernel, Source
+from cornerturn.kernels.kernel import CudaProgram, CudaSource, Kernel, Source
 from cornerturn.toolchain.cache import Cache, cache_folder, cache_key
 from cornerturn.toolchain.cute_dsl import compile_with_cute, cute_version
 from cornerturn.toolchain.image import Image
 from cornerturn.toolchain.module import Module
+from cornerturn.toolchain.nvcc import NVCC_OPTIONS, compile_with_nvcc, nvcc_version
 from cornerturn.toolchain.nvrtc import OPTIONS, compile_with_nvrtc, compiler_version
 
 DEFAULT_ARCH = "sm_90"
@@ -64,6 +65,8 @@ def _compile_once(source: Source, arch: str, folder: Path) -> Module:
 
 
 def _compile(source: Source, arch: str) -> Module:
+    if isinstance(source, CudaProgram):
+        return compile_with_nvcc(source, arch)
     if isinstance(source, CudaSource):
         return compile_with_nvrtc(source, arch)
     return compile_with_cute(source, arch)
@@ -71,7 +74,9 @@ def _compile(source: Source, arch: str) -> Module:
 
 def _key(source: Source, arch: str) -> str:
     """Everything that decides the code, except for the compiler's version."""
-    language = ("cuda", *OPTIONS) if isinstance(source, CudaSource) else ("cute",)
+    language: tuple[str, ...] = ("cuda", *OPTIONS) if isinstance(source, CudaSource) else ("cute",)
+    if isinstance(source, CudaProgram):
+        language = ("nvcc", *NVCC_OPTIONS)
     return cache_key((*language, arch, source.file, source.text, *source.entries))
 
 
@@ -84,4 +89,6 @@ def _is_current(module: Module, source: Source) -> bool:
 
 
 def _installed_compiler(source: Source) -> str:
+    if isinstance(source, CudaProgram):
+        return nvcc_version()
     return compiler_version() if isinstance(source, CudaSource) else cute_version()

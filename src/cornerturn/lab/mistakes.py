@@ -1,0 +1,146 @@
+"""Wrong outputs that have a name: a transpose goes wrong in few ways, and each leaves its own pattern.
+
+Every element of x differs from every other, so each value of y says which element of x it is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cornerturn.lab.matrices import Matrix
+
+Index = NDArray[np.int64]
+
+_TILES = (64, 32, 16, 8, 4)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What an output looks like.
+
+    Attributes:
+        kind: its name, for example ``not transposed``.
+        message: a sentence with the evidence.
+        index: flat index in y of the element that shows it first.
+    """
+
+    kind: str
+    message: str
+    index: int
+
+
+def recognise(y: Matrix, expected: Matrix, x: Matrix, written: NDArray[np.bool_]) -> Mistake | None:
+    """Name what is wrong with ``y``, or None when every bit is right.
+
+    Args:
+        y: cols x rows, what the kernel left.
+        expected: same shape.
+        x: rows x cols, all elements different.
+        written: for each element of y, flat, whether any thread wrote it.
+
+    Example:
+        >>> from cornerturn.lab.matrices import distinct
+        >>> x = distinct(40, 24)
+        >>> recognise(x.reshape(24, 40), x.T, x, np.ones(x.size, dtype=bool)).kind
+        'not transposed'
+    """
+    wrong = (y != expected).reshape(-1)
+    if not wrong.any():
+        return None
+    if not written.any():
+        return Mistake("nothing written", "no thread writes an element of y", 0)
+    if not (wrong & written).any():
+        return _missing(y, x, ~written)
+    places = np.flatnonzero(written)
+    sources = _sources(y, x)[places]
+    at = int(np.flatnonzero(wrong & written)[0])
+    for kind, meaning, place in _patterns(*x.shape):
+        if (sources >= 0).all() and np.array_equal(place(sources), places):
+            return Mistake(kind, f"{meaning}; {_one(y, expected, x, at)}", at)
+    count = int(np.count_nonzero(wrong))
+    never = int(np.count_nonzero(~written))
+    unwritten = f", {never} of them never written" if never else ""
+    return Mistake(
+        "wrong elements", f"{count} of {y.size} elements are wrong{unwritten}; {_one(y, expected, x, at)}", at
+    )
+
+
+def _sources(y: Matrix, x: Matrix) -> Index:
+    """For each element of y, flat, the flat index in x of its value; -1 for a value that x does not have."""
+    values = x.reshape(-1)
+    order = np.argsort(values)
+    found = order[np.searchsorted(values, y.reshape(-1), sorter=order).clip(max=x.size - 1)]
+    return np.where(values[found] == y.reshape(-1), found, -1)
+
+
+def _patterns(rows: int, cols: int) -> list[tuple[str, str, Callable[[Index], Index]]]:
+    """Kind, meaning, and where in y, flat, each element of x ends up."""
+
+    def tiles(side: int, turn: Callable[[Index, Index], tuple[Index, Index]]) -> Callable[[Index], Index]:
+        def place(source: Index) -> Index:
+            down, along = turn(source // cols, source % cols)
+            return down * rows + along
+
+        return place
+
+    patterns: list[tuple[str, str, Callable[[Index], Index]]] = [
+        ("not transposed", "y holds x as it was", lambda source: source),
+        (
+            "rows and cols exchanged",
+            f"y is the transpose of x taken as {cols} x {rows}",
+            lambda source: source % rows * cols + source // rows,
+        ),
+        (
+            "wrong pitch of y",
+            f"rows of y are placed {cols} elements apart and not {rows}",
+            lambda source: source % cols * cols + source // cols,
+        ),
+        (
+            "wrong pitch of x",
+            f"rows of x are taken {rows} elements apart and not {cols}",
+            lambda source: source % rows * rows + source // rows,
+        ),
+    ]
+    for side in _TILES:
+        patterns += [
+            (
+                "tiles not turned",
+                f"{side} x {side} tiles are in the right places, but their elements are not transposed",
+                tiles(side, lambda r, c, n=side: (c // n * n + r % n, r // n * n + c % n)),  # type: ignore[misc]
+            ),
+            (
+                "tiles not moved",
+                f"elements are transposed within {side} x {side} tiles, but the tiles are not",
+                tiles(side, lambda r, c, n=side: (r // n * n + c % n, c // n * n + r % n)),  # type: ignore[misc]
+            ),
+        ]
+    return patterns
+
+
+def _missing(y: Matrix, x: Matrix, unwritten: NDArray[np.bool_]) -> Mistake:
+    """All that was written is right, and something was not."""
+    rows, cols = x.shape
+    lost = unwritten.reshape(cols, rows).T
+    kept_rows, kept_cols = np.flatnonzero(~lost.all(axis=1)), np.flatnonzero(~lost.all(axis=0))
+    down, along = int(kept_rows[-1]) + 1, int(kept_cols[-1]) + 1
+    at, count = int(np.flatnonzero(unwritten)[0]), int(np.count_nonzero(unwritten))
+    edge = np.ones_like(lost)
+    edge[:down, :along] = False
+    if np.array_equal(edge, lost):
+        ends = [f"last {n} {axis}" for n, axis in ((rows - down, "rows"), (cols - along, "columns")) if n]
+        return Mistake("edge missing", f"the {' and the '.join(ends)} of x never arrive in y", at)
+    place = divmod(at, rows)
+    return Mistake(
+        "elements never written", f"{count} of {y.size} elements; the first is y[{place[0]}, {place[1]}]", at
+    )
+
+
+def _one(y: Matrix, expected: Matrix, x: Matrix, at: int) -> str:
+    """One wrong element, in matrix coordinates where its value is one of x's."""
+    place = divmod(at, y.shape[1])
+    source = int(_sources(y[place].reshape(1, 1), x)[0])
+    got = "x[{}, {}]".format(*divmod(source, x.shape[1])) if source >= 0 else f"0x{int(y[place]):08x}, no element of x"
+    due = "x[{}, {}]".format(*divmod(int(_sources(expected[place].reshape(1, 1), x)[0]), x.shape[1]))
+    return f"y[{place[0]}, {place[1]}] is {got} and should be {due}"
