@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from cornerturn.errors import MissingExtraError, UsageError
-from cornerturn.kernels.catalogue import CATALOGUE, find
+from cornerturn.kernels.catalogue import find, in_family
 from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
 from cornerturn.lab.bench import count
 from cornerturn.lab.layout_pictures import svg_pictures, terminal_pictures
@@ -20,7 +21,8 @@ from cornerturn.toolchain import unavailable_reason
 
 pytest.importorskip("tensor_layouts")
 
-TRANSPOSES = [entry for entry in CATALOGUE if isinstance(entry, Kernel) and entry.name != "copy"]
+FAMILIES = ("handwritten", "textbook", "cute")
+TRANSPOSES = [entry for family in FAMILIES for entry in in_family(family) if isinstance(entry, Kernel)]
 
 ROW, COLUMN = "(16,16):(16,1)", "(16,16):(1,16)"
 ALONG_ROW, ALONG_COLUMN = f"{ROW}, values (1,4)", f"{ROW}, values (4,1)"
@@ -185,6 +187,11 @@ def test_threads_in_no_regular_order_have_no_notation() -> None:
 def test_the_copy_has_no_layouts() -> None:
     with pytest.raises(UsageError, match="copy transposes nothing"):
         watch_layouts(kernel("copy"))
+
+
+def test_other_elements_than_words_are_refused() -> None:
+    with pytest.raises(UsageError, match="k moves elements of 8 bytes: layouts are shown for 4 bytes"):
+        watch_layouts(replace(made(""), element_bytes=8))
 
 
 def test_without_the_algebra_the_message_holds_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:

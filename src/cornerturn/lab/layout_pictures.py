@@ -90,7 +90,7 @@ def _shared_line(layouts: Layouts) -> str:
 def _sides(layouts: Layouts) -> Iterator[_Picture]:
     """Who reads the tile of x, who writes the tile of y."""
     for verb, matrix, side in (("reads", "x", layouts.read), ("writes", "y", layouts.write)):
-        first = (side.threads < WARP) & (side.values < side.values[0, 0] + 1)
+        first = (side.threads < WARP) & (side.values == 0)
         note = f"threads {side.notation}" if side.notation else "no layout of threads says this"
         yield _Picture(
             f"which thread {verb} each element of the tile of {matrix}",

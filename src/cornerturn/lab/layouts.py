@@ -128,6 +128,9 @@ def watch_layouts(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Layouts:
     _algebra()
     if kernel is COPY:
         raise UsageError(f"{kernel.name} transposes nothing: choose a kernel that does")
+    if kernel.element_bytes != ELEMENT_BYTES:
+        size = kernel.element_bytes
+        raise UsageError(f"{kernel.name} moves elements of {size} bytes: layouts are shown for {ELEMENT_BYTES} bytes")
     seen = _Seen(kernel.name)
     x = np.arange(EXTENT * EXTENT, dtype=np.uint32).reshape(EXTENT, EXTENT)  # an element's value is its index
     observe_block(kernel, x, 0, seen.movements.append, arch)
