@@ -132,6 +132,30 @@ def test_each_warp_and_each_arm_votes_for_itself():
     assert y.tolist() == [0x2AAAAAAA | 0x88888888 if i & 1 else (0x55555555 if i & 32 else 0) + 1 for i in range(64)]
 
 
+def test_groups_within_a_warp_answer_for_themselves():
+    """Lanes of different masks may execute one instruction together (cooperative groups of 8 here)."""
+    text = """extern "C" __global__ void kernel(const int* x, int* y) {
+        const int i = threadIdx.x;
+        const unsigned mask = 0xffu << (i & 24);
+        y[i] = __ballot_sync(mask, x[i] & 1);
+        y[i + 32] = __any_sync(mask, x[i] > 20);
+        y[i + 64] = __all_sync(mask, x[i] > 6);
+        y[i + 96] = __reduce_add_sync(mask, x[i]);
+        int leads;
+        asm volatile("{ .reg .pred p; .reg .b32 who; elect.sync who|p, %1; selp.b32 %0, 1, 0, p; }"
+                     : "=r"(leads) : "r"(mask));
+        y[i + 128] = leads;
+    }"""
+    x, y = np.arange(32, dtype=np.int32), np.zeros(160, dtype=np.int32)
+    launch_cuda(text, x, y)
+    ballot, some, every, total, leads = y.view(np.uint32).reshape(5, 32).tolist()
+    assert ballot == [0xAA << (lane & 24) for lane in LANES]
+    assert some == [int(lane >= 16) for lane in LANES]
+    assert every == [int(lane >= 8) for lane in LANES]
+    assert total == [sum(range(lane & 24, (lane & 24) + 8)) for lane in LANES]
+    assert leads == [int(lane % 8 == 0) for lane in LANES]
+
+
 def test_uniform_vote():
     rows = [(7, 0)] * 31 + [(7, 1)]
     same = run_instruction("pred = b32, pred", "vote.sync.uni.pred %d, %b, -1;", [(7, 1)] * 32)

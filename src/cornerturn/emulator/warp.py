@@ -27,12 +27,12 @@ def _ballot(flags: Array) -> Array:
 
 
 def _meet(wave: Wave, lanes: Lanes, members: Array, instruction: Instruction) -> Array:
-    """Check that just the lanes of the member mask that have not left are here; gives the active ones, warps x 32."""
+    """The active lanes, warps x 32, after a check that each is with all lanes of its member mask that have not left."""
     active = _rows(wave, lanes.mask)
     here, staying = _ballot(active), _ballot(_rows(wave, wave.staying))
     for wrong, rule in (
         (members & staying & ~here, "are named in its member mask but do not reach it"),
-        (here & ~members, "reach it but are not named in its member mask"),
+        (_BIT & ~members, "reach it but are not named in their own member mask"),
     ):
         broken = (active & (wrong != 0)).any(axis=1)
         if broken.any():
@@ -98,12 +98,12 @@ def _vote(operands: Operands, position: int, instruction: Instruction) -> Step:
     mask = operands.reader(instruction.operands[2], TYPES["b32"])
 
     def vote(wave: Wave, lanes: Lanes) -> None:
-        active = _meet(wave, lanes, _rows(wave, mask(wave)), instruction)
+        members = _rows(wave, mask(wave))
+        active = _meet(wave, lanes, members, instruction)
         true = _rows(wave, condition(wave))
-        yes, no = (active & true).any(axis=1), (active & ~true).any(axis=1)
-        result = {"any": yes, "all": ~no, "uni": ~(yes & no)}.get(mode)
-        row = _ballot(active & true) if result is None else result[:, None]
-        write(wave, lanes, np.broadcast_to(row, active.shape).reshape(wave.shape))
+        yes, no = _ballot(active & true) & members, _ballot(active & ~true) & members
+        result = {"ballot": yes, "any": yes != 0, "all": no == 0, "uni": (yes == 0) | (no == 0)}[mode]
+        write(wave, lanes, result.reshape(wave.shape))
 
     return vote
 
@@ -119,7 +119,7 @@ def _active_mask(operands: Operands, position: int, instruction: Instruction) ->
 
 
 def _elect(operands: Operands, position: int, instruction: Instruction) -> Step:
-    """The lowest active lane is the leader."""
+    """The lowest lane of the member mask is the leader."""
     targets = elements(instruction.operands[0])
     write_leader, write_flag = (
         operands.writer(t, kind) for t, kind in zip(targets, (TYPES["b32"], TYPES["pred"]), strict=True)
@@ -127,10 +127,10 @@ def _elect(operands: Operands, position: int, instruction: Instruction) -> Step:
     mask = operands.reader(instruction.operands[1], TYPES["b32"])
 
     def elect(wave: Wave, lanes: Lanes) -> None:
-        active = _meet(wave, lanes, _rows(wave, mask(wave)), instruction)
-        leader = active.argmax(axis=1)[:, None]
-        everyone = np.broadcast_to(leader, active.shape).astype(np.uint32)
-        write_leader(wave, lanes, everyone.reshape(wave.shape))
+        members = _rows(wave, mask(wave))
+        present = members & _ballot(_meet(wave, lanes, members, instruction))
+        leader = np.bitwise_count((present & (~present + np.uint32(1))) - np.uint32(1)).astype(np.uint32)
+        write_leader(wave, lanes, leader.reshape(wave.shape))
         write_flag(wave, lanes, (leader == _LANE).reshape(wave.shape))
 
     return elect
@@ -160,12 +160,15 @@ def _reduce(operands: Operands, position: int, instruction: Instruction) -> Step
     mask = operands.reader(instruction.operands[2], TYPES["b32"])
 
     def redux(wave: Wave, lanes: Lanes) -> None:
-        active = _meet(wave, lanes, _rows(wave, mask(wave)), instruction)
+        members = _rows(wave, mask(wave))
+        active = _meet(wave, lanes, members, instruction)
         values = _rows(wave, read(wave))
-        total = np.zeros((len(values), 1), dtype=kind.dtype)
+        total = np.zeros(values.shape, dtype=kind.dtype)
         for row in np.flatnonzero(active.any(axis=1)):
-            total[row] = reduce(combine, values[row, active[row]])
-        write(wave, lanes, np.broadcast_to(total, active.shape).reshape(wave.shape))
+            for group in np.unique(members[row, active[row]]):
+                together = active[row] & ((group & _BIT) != 0)
+                total[row, together] = reduce(combine, values[row, together])
+        write(wave, lanes, total.reshape(wave.shape))
 
     return redux
 
