@@ -1,13 +1,13 @@
 """The ``cornerturn`` command: reads what is asked, calls the laboratory, shows what it found.
 
 Exit status: 0 all well, 1 a kernel gave a wrong result, 2 bad usage, 130 interrupted.
-An error is one line on stderr.
+An error is one line on stderr, and a compiler's log.
 """
 
 import click
 
 from cornerturn import __version__
-from cornerturn.cli import bench_commands, explain_commands, kernel_commands, use_commands
+from cornerturn.cli import bench_commands, check_commands, explain_commands, kernel_commands, use_commands
 from cornerturn.cli.shell import CommandLine
 
 
@@ -27,6 +27,7 @@ for _command in (
     bench_commands.list_kernels,
     bench_commands.bench,
     bench_commands.info,
+    check_commands.check,
     explain_commands.explain,
     explain_commands.trace,
     kernel_commands.build,

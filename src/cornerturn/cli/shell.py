@@ -11,7 +11,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from cornerturn.errors import CornerturnError, EmulatorError
+from cornerturn.errors import CompileError, CornerturnError, EmulatorError
 
 _PIPED_WIDTH = 120
 _INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program that SIGINT or SIGPIPE ended
@@ -35,6 +35,9 @@ class CommandLine(click.Group):
             sys.exit(done.exit_code)
         except click.ClickException as error:
             fail(error.format_message(), 2)
+        except CompileError as error:
+            say(f"error: {error}")  # a compiler's log is several lines, and they stay as they are
+            sys.exit(2)
         except EmulatorError as error:
             fail(str(error), 1)
         except BrokenPipeError:

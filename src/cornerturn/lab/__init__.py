@@ -1,18 +1,24 @@
 """The laboratory: run a kernel, check every bit of its output, and see what its accesses cost."""
 
 from cornerturn.lab.bench import Counters, Result, bench_on_emulator, bench_on_gpu
+from cornerturn.lab.checking import Check, Fault, check
 from cornerturn.lab.matrices import Mismatch, distinct
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu
+from cornerturn.lab.user_kernel import read_kernel
 
 __all__ = [
+    "Check",
     "Counters",
+    "Fault",
     "Mismatch",
     "Result",
     "Run",
     "TimingPlan",
     "bench_on_emulator",
     "bench_on_gpu",
+    "check",
     "distinct",
+    "read_kernel",
     "run_emulated",
     "run_on_gpu",
 ]

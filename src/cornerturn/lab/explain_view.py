@@ -8,10 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.emulator.counters import BANK_BYTES, BANKS, WARP
+from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab import pictures
 from cornerturn.lab.explain import Explanation, LineCount
 from cornerturn.lab.footprint import Alike, Footprint
-from cornerturn.lab.kernel_text import instance
+from cornerturn.lab.kernel_text import KernelText, instance
 
 _COLUMNS = 4  # requests beside each other in a table of addresses
 _FEW = 4  # places that are all named
@@ -24,7 +25,7 @@ def explanation_view(found: Explanation) -> RenderableType:
         Text(f"{found.kernel.name}, x is {found.rows} x {found.cols}: {grid} blocks of {block} threads", "bold"),
         Text(found.kernel.lesson, "dim"),
         Text(),
-        annotated_source(found),
+        annotated_source(found.kernel, found.text, found.counts),
         Text(),
         Text(f"Block {found.at[0]},{found.at[1]}, warp {found.warp}", "bold"),
     ]
@@ -57,18 +58,18 @@ def _repeats(found: Explanation, alike: Alike) -> Iterable[Text]:
         yield Text(f"    {len(later)} more of this pattern, lane {lane} at {', '.join(shown)}", "dim")
 
 
-def annotated_source(found: Explanation) -> RenderableType:
+def annotated_source(kernel: Kernel, text: KernelText, counts: Sequence[LineCount]) -> RenderableType:
     """The kernel's lines; below each that touches memory, what that costs."""
     source = Table.grid(padding=(0, 1, 0, 0))
     source.add_column(justify="right", no_wrap=True)
     source.add_column(overflow="fold")
-    notes = list(zip(found.counts, _notes(found.counts), strict=True))
-    for number, line in enumerate(found.text.lines, found.text.first):
+    notes = list(zip(counts, _notes(counts), strict=True))
+    for number, line in enumerate(text.lines, text.first):
         source.add_row(Text(f"{number} │", "dim"), Text(line))
         for each, note in notes:
             if each.line == number:
                 source.add_row(Text("▸", _style(each)), note)
-    return Group(Text(f"{found.text.file}: {instance(found.kernel.source, found.kernel.entry)}", "dim"), source)
+    return Group(Text(f"{text.file}: {instance(kernel.source, kernel.entry)}", "dim"), source)
 
 
 def _notes(counts: Sequence[LineCount]) -> list[Text]:
@@ -101,7 +102,7 @@ def _passes(each: LineCount) -> str:
 
 def _meaning(each: LineCount) -> str:
     if each.space == "global":
-        return f"{each.used:.0%} of their bytes used"
+        return f"{100 * each.used:.3g}% of their bytes used"
     if each.space == "shared":
         return "no conflict" if each.waste == 1 else f"{each.waste:.3g}-way conflict"
     return ""

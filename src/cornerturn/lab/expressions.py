@@ -75,7 +75,9 @@ def evaluate(tree: ast.expr, names: Mapping[str, int]) -> Fraction:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
             function, fewest = _FUNCTIONS[name]
             if len(arguments) < fewest or (fewest == 1 and len(arguments) > 1):
-                raise UsageError(f"{ast.unparse(tree)}: {name}() takes {'one number' if fewest == 1 else 'two or more'}")
+                raise UsageError(
+                    f"{ast.unparse(tree)}: {name}() takes {'one number' if fewest == 1 else 'two or more'}"
+                )
             return Fraction(function(*(evaluate(argument, names) for argument in arguments)))
     raise UsageError(f"{ast.unparse(tree)!r} is no arithmetic: an expression may hold {GRAMMAR}")
 

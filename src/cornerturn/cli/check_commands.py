@@ -1,0 +1,52 @@
+"""``cornerturn check`` and ``lessons``: is a kernel right, and does what the textbooks say hold here?"""
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from cornerturn.cli.shell import Shape, parse_sizes, progress_bar, show
+from cornerturn.lab import checking
+from cornerturn.lab.check_view import check_view
+from cornerturn.lab.environment import device_title
+from cornerturn.lab.matrices import require_memory
+from cornerturn.lab.user_kernel import read_kernel
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.cu")
+@click.option("--entry", metavar="NAME", help="The kernel, for example 'turn<float, 32>'; needed if there are several.")
+@click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a block, for example 32,8.")
+@click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for example 'ceil(cols/32),ceil(rows/32)'.")
+@click.option("--args", metavar="LIST", help="The kernel's arguments in order, default x,y,rows,cols.")
+@click.option("--shared", metavar="BYTES", help="Dynamic shared memory of a block, default 0.")
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="ROWSxCOLS",
+    callback=parse_sizes,
+    help="Shape of x to try; several by default; may be given several times.",
+)
+def check(file: Path, sizes: list[Shape], **asked: str | None) -> None:
+    """Check a kernel of your own on the emulator: is it right, at every shape, and what do its accesses cost?
+
+    The launch is given by options, or by a comment in the file:
+
+    // cornerturn: block=32,8 grid=ceil(cols/32),ceil(rows/32) args=x,y,rows,cols
+
+    They are arithmetic over rows, cols and block.x, block.y, block.z. x is the input, rows x cols elements of 4
+    bytes, and y the output. Exit status: 0 no fault, 1 a fault was found, 2 bad usage or a kernel that does not
+    compile.
+    """
+    shapes = sizes or list(checking.SHAPES)
+    for shape in shapes:
+        require_memory(*shape)
+    kernel = read_kernel(file, {option: text for option, text in asked.items() if text is not None})
+    for shape in shapes:
+        kernel.launch(*shape)
+    with progress_bar(len(shapes)) as advance:
+        found = checking.check(kernel, shapes, step=partial(advance, 0, kernel.name))
+    show(check_view(found, device_title(None, cold=False)))
+    if not found.passed:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,189 @@
+"""Is a kernel right? A set of shapes, every fault that the emulator finds, and what a wrong output looks like."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from cornerturn.emulator import Emulation, Movement
+from cornerturn.errors import BarrierError, EmulatorError
+from cornerturn.kernels.kernel import Kernel
+from cornerturn.lab.matrices import ELEMENT_BYTES, Matrix, distinct
+from cornerturn.lab.mistakes import recognise
+from cornerturn.lab.run import expected_output, run_emulated
+from cornerturn.toolchain import DEFAULT_ARCH, build
+
+Shape = tuple[int, int]
+
+SHAPES: tuple[Shape, ...] = ((256, 256), (288, 520), (100, 36), (67, 131), (1, 1), (1, 133), (133, 1))
+"""Square and whole tiles; more than 2**17 elements; multiples of 4 only; ragged; tiny; one row; one column."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with a kernel.
+
+    Attributes:
+        kind: its name: ``race``, ``out of bounds``, ``edge missing``, ``barrier never completes``, ...
+        location: ``file:line``, empty where no line is to blame.
+        message: one sentence, as seen at the first of the shapes.
+        shapes: of x, where it shows.
+    """
+
+    kind: str
+    location: str
+    message: str
+    shapes: tuple[Shape, ...]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One shape of x and how it went; ``reason`` says why a shape was refused."""
+
+    rows: int
+    cols: int
+    result: Literal["right", "faulty", "refused"]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `check` found.
+
+    Attributes:
+        trials: one for each shape.
+        faults: each kind at each line once, those of the memory before those of the output.
+        emulation: the counts of the largest trial that ran to its end, None when none did.
+        counted: the shape of that trial.
+    """
+
+    kernel: Kernel
+    trials: tuple[Trial, ...]
+    faults: tuple[Fault, ...]
+    emulation: Emulation | None
+    counted: Shape | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether no fault was found and at least one shape was accepted."""
+        return not self.faults and any(trial.result == "right" for trial in self.trials)
+
+
+def check(
+    kernel: Kernel,
+    shapes: Sequence[Shape] = SHAPES,
+    arch: str = DEFAULT_ARCH,
+    step: Callable[[int], None] = lambda done: None,
+) -> Check:
+    """Run ``kernel`` on the emulator at each shape and collect its faults.
+
+    Found are wrong and missing elements of y, accesses out of bounds or misaligned, reads of memory that nobody
+    wrote, races, barriers that not all threads reach, and writes to x. A kernel that waits for ever, or executes
+    what the emulator does not know, has a fault too.
+
+    Args:
+        kernel: of the catalogue, or from `cornerturn.lab.read_kernel`.
+        shapes: of x, rows and cols.
+        arch: architecture to compile for.
+        step: told how many shapes are done.
+
+    Raises:
+        UsageError: the launch breaks a rule at one of the shapes.
+        CompileError: the kernel does not compile.
+
+    Example:
+        >>> from cornerturn.kernels.catalogue import find
+        >>> check(find("shared_padding")).passed
+        True
+    """
+    build(kernel, arch)
+    trials: list[Trial] = []
+    found: list[Fault] = []
+    emulations: dict[Shape, Emulation] = {}
+    for number, (rows, cols) in enumerate(shapes):
+        step(number)
+        if rule := kernel.refuses(rows, cols):
+            trials.append(Trial(rows, cols, "refused", rule))
+            continue
+        emulation, faults = _try(kernel, distinct(rows, cols), arch)
+        trials.append(Trial(rows, cols, "faulty" if faults else "right"))
+        found += faults
+        if emulation is not None:
+            emulations[rows, cols] = emulation
+    counted = max(emulations, key=lambda shape: shape[0] * shape[1], default=None)
+    return Check(
+        kernel=kernel,
+        trials=tuple(trials),
+        faults=_merge(found, trials),
+        emulation=emulations[counted] if counted else None,
+        counted=counted,
+    )
+
+
+def _try(kernel: Kernel, x: Matrix, arch: str) -> tuple[Emulation | None, list[Fault]]:
+    """One shape: the counts, if the kernel ended, and its faults."""
+    shape, given = (x.shape[0], x.shape[1]), x.copy()
+    stores = _Stores(x.size)
+    try:
+        run = run_emulated(kernel, given, arch, observer=stores)
+    except EmulatorError as error:
+        return None, [_fatal(error, shape)]
+    emulation = run.emulation
+    assert emulation is not None
+    faults = [Fault(each.kind, each.location, each.message, (shape,)) for each in emulation.hazards]
+    places = {access.position: access.location for access in emulation.accesses}
+    mistake = recognise(run.output, expected_output(kernel, x), x, stores.to_y >= 0)
+    if mistake:
+        position = stores.to_y[mistake.index]
+        faults.append(Fault(mistake.kind, places.get(position, ""), mistake.message, (shape,)))
+    if not np.array_equal(given, x):
+        row, col = divmod(int(np.flatnonzero(given != x)[0]), shape[1])
+        message = f"x is the input, and x[{row}, {col}] is overwritten"
+        faults.append(Fault("write to x", places[stores.to_x[0]], message, (shape,)))
+    return emulation, faults
+
+
+class _Stores:
+    """An observer that keeps, for each element of y, the position of the store that wrote it last; -1 for none."""
+
+    def __init__(self, elements: int) -> None:
+        self.to_y = np.full(elements, -1)
+        self.to_x: list[int] = []
+
+    def __call__(self, moved: Movement) -> None:
+        if moved.kind == "load":
+            return
+        if moved.memory == "x":
+            self.to_x.append(moved.position)
+        if moved.memory == "y":
+            for byte in range(0, moved.width, min(moved.width, ELEMENT_BYTES)):
+                self.to_y[(moved.offset + byte) // ELEMENT_BYTES] = moved.position
+
+
+def _fatal(error: EmulatorError, shape: Shape) -> Fault:
+    """The fault of a kernel that cannot be executed to its end; messages begin with the line where there is one."""
+    kind = "barrier never completes" if isinstance(error, BarrierError) else "cannot be executed"
+    match = re.match(r"(\S+:\d+): (.*)", str(error), re.DOTALL)
+    return Fault(kind, match[1] if match else "", match[2] if match else str(error), (shape,))
+
+
+def _merge(found: Sequence[Fault], trials: Sequence[Trial]) -> tuple[Fault, ...]:
+    """Each kind at each line once, with all of its shapes."""
+    merged: dict[tuple[str, str], Fault] = {}
+    for fault in found:
+        known = merged.setdefault((fault.kind, fault.location), fault)
+        shapes = dict.fromkeys(known.shapes + fault.shapes)
+        merged[fault.kind, fault.location] = replace(known, shapes=tuple(shapes))
+    if not merged or not _right_only_for_square(trials):
+        return tuple(merged.values())
+    return tuple(
+        replace(fault, message=f"{fault.message} (square matrices come out right)") for fault in merged.values()
+    )
+
+
+def _right_only_for_square(trials: Sequence[Trial]) -> bool:
+    ran = [trial for trial in trials if trial.result != "refused" and trial.rows * trial.cols > 1]
+    square = {trial.result for trial in ran if trial.rows == trial.cols}
+    return square == {"right"} and any(trial.result == "faulty" for trial in ran)
