@@ -53,10 +53,10 @@ def rows_of(request: Footprint, name: Name) -> list[Row]:
 def headline(request: Footprint) -> str:
     """What a request is and what it costs, in a line."""
     passes = f"{request.passes} {'wavefront' if request.memory == 'shared' else 'sector'}{_plural(request.passes)}"
-    lines = len(request.touched)
+    lines, width = len(request.touched), request.access.width
     where = "" if request.memory == "shared" else f" in {lines} line{_plural(lines)}"
     return (
-        f"line {request.line}: {request.access.space} {request.access.kind}, {request.access.width} bytes a lane, "
+        f"line {request.line}: {request.access.space} {request.access.kind}, {width} byte{_plural(width)} a lane, "
         f"{passes}{where} (ideal {request.ideal})"
     )
 
