@@ -88,7 +88,7 @@ class Entry:
 
     Attributes:
         labels: label -> index of the instruction that follows it.
-        register_types: register name, or its prefix before ``<n>``, -> PTX type.
+        register_types: register name -> PTX type.
         variables: the module's and the kernel's own.
         required_block: the only block shape it may be launched with (``.reqntid``), if it says one.
         max_threads: the most threads a block (``.maxntid``), if it says so.
@@ -105,18 +105,13 @@ class Entry:
 
     def declares(self, name: str) -> bool:
         """Whether ``name`` is a declared register (and not a special one such as ``%laneid``)."""
-        return name in self.register_types or _family(name) in self.register_types
+        return name in self.register_types
 
     def register_type(self, name: str) -> str:
         """PTX type that ``name`` was declared with."""
         if not self.declares(name):
             raise EmulatorError(f"register {name} of kernel {self.name} is used but never declared")
-        return self.register_types.get(name) or self.register_types[_family(name)]
-
-
-def _family(name: str) -> str:
-    """``%r12`` belongs to ``%r<n>``; ``%r12@3`` to the ``%r<n>`` of scope 3."""
-    return re.sub(r"\d+(@\d+)?$", r"\1", name)
+        return self.register_types[name]
 
 
 TYPE_BYTES = {
@@ -145,6 +140,7 @@ _STATEMENT = re.compile(
     r"\s*(?:(?P<loc>\.loc\b[^\n]*)|(?P<open>\{)|(?P<close>\})|(?P<label>[\w$]+)\s*:(?!:)|(?P<text>[^;]+);)"
 )
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.S)
+_REGISTER = re.compile(r"([%\w$]+)(?:<(\d+)>)?")
 _INSTRUCTION = re.compile(r"(?:@(!?)([%\w$]+)\s+)?([a-z][\w]*)((?:\.[\w:]+)*)\s*(.*)", re.S)
 _NAME = re.compile(r"[%$A-Za-z_][\w$]*(?:\.[a-z]\w*)?")
 
@@ -325,20 +321,16 @@ class _Body:
         return unique
 
     def _resolve(self, name: str) -> str:
-        prefix = re.sub(r"\d+$", "", name)
-        for scope in reversed(self.scopes):
-            if name in self.declared[scope]:
-                return self.declared[scope][name]
-            if prefix in self.declared[scope]:
-                return name + self.declared[scope][prefix][len(prefix) :]
-        return name
+        return next(
+            (self.declared[scope][name] for scope in reversed(self.scopes) if name in self.declared[scope]), name
+        )
 
     def _registers(self, text: str) -> None:
-        declaration = _REGISTERS.match(text)
-        assert declaration is not None
-        for item in declaration[2].split(","):
-            name = re.sub(r"<\d+>", "", item).strip()
-            self.types[self._declare(name, self.scopes[-1])] = declaration[1]
+        """``.reg .b32 %a, %r<3>`` declares ``%a``, ``%r0``, ``%r1`` and ``%r2``."""
+        for kind, names in _REGISTERS.findall(text):
+            for name, count in _REGISTER.findall(names):
+                for one in [f"{name}{n}" for n in range(int(count))] if count else [name]:
+                    self.types[self._declare(one, self.scopes[-1])] = kind
 
     def _instruction(self, text: str) -> Instruction:
         text = " ".join(text.split())
@@ -361,10 +353,10 @@ class _Body:
             return Vector(tuple(self._operand(part) for part in _split(text[1:-1])))
         if text.startswith("["):
             base, _, offset = text[1:-1].replace(" ", "").partition("+")
-            operand = self._operand(base)
-            if not isinstance(operand, Register | Symbol | Immediate):
+            operand, distance = self._operand(base), _constant(offset or "0")
+            if distance is None or not isinstance(operand, Register | Symbol | Immediate):
                 raise EmulatorError(f"{self.location}: cannot read the address '{text}'")
-            return Address(operand, int(offset, 0) if offset else 0)
+            return Address(operand, distance.bits)
         if "|" in text:
             return Vector(tuple(self._operand(part.strip()) for part in text.split("|")))
         if text.startswith("!"):
