@@ -80,6 +80,7 @@ def test_the_emulator_counts_what_the_hardware_counted(name: str):
         block=launch.block,
         arguments=[matrices[a] if isinstance(a, str) else a for a in launch.arguments],
         shared_bytes=launch.shared_bytes,
+        races=False,
     )
     assert emulation.hazards == ()
     assert counted(emulation.accesses) == H200[name]
