@@ -32,6 +32,7 @@ for _command in (
     explain_commands.trace,
     kernel_commands.build,
     kernel_commands.layout,
+    use_commands.compare,
     use_commands.transpose,
 ):
     main.add_command(_command)

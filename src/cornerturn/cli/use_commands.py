@@ -1,12 +1,22 @@
-"""``cornerturn transpose``: what the package is used for, on a file."""
+"""``cornerturn compare`` and ``transpose``: how fast transpose() is, and its use on a file."""
 
+import json
 import re
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import progress_bar
+from cornerturn.cli.shell import progress_bar, show
+from cornerturn.errors import MissingExtraError, UsageError
+from cornerturn.files import replacing
+from cornerturn.lab import plots
+from cornerturn.op.cases import DTYPES, GROUPS, Case, parse_case
+from cornerturn.op.compare import Comparison, compare_on_cpu, device_record, device_title
+from cornerturn.op.compare_views import compare_tables, draw
 from cornerturn.op.file import DEFAULT_MEMORY, transpose_file
+from cornerturn.op.peers import CPU_PEERS
 
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
@@ -46,3 +56,62 @@ def transpose(source: Path, target: Path, axes: list[int] | None, force: bool, m
         transpose_file(
             source, target, axes, force=force, memory=memory, step=lambda done: advance(0, target.name, done)
         )
+
+
+def _parse_cases(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> list[Case]:
+    """Each case once, in the order given; all groups when none is."""
+    return list(dict.fromkeys(case for text in texts or GROUPS for case in parse_case(text)))
+
+
+@click.command()
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="CASE",
+    callback=_parse_cases,
+    help="large, small, a shape such as 8192x8192, or shape and axes such as 64x1024x1024:0,2,1; repeatable.",
+)
+@click.option("--dtype", "dtypes", multiple=True, type=click.Choice(DTYPES), help="One dtype; repeatable.")
+@click.option("--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True)
+@click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
+@click.option("--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the results.")
+def compare(
+    cases: list[Case], dtypes: tuple[str, ...], device: str, json_path: Path | None, plot_path: Path | None
+) -> None:
+    """Measure transpose() against other libraries and the copy roof.
+
+    All engines run in turn in one process; times are medians, and every result is checked. The libraries compared
+    are those installed: pip install 'cornerturn[compare]' brings them.
+    """
+    if device == "gpu":
+        raise UsageError(
+            "--device gpu: transpose() runs on the CPU so far; `cornerturn bench` measures kernels on a GPU"
+        )
+    with ExitStack() as opened:
+        json_file = opened.enter_context(replacing(json_path)) if json_path else None
+        plot_file = opened.enter_context(replacing(plot_path)) if plot_path else None
+        plot_format = plots.file_format(plot_path) if plot_path else ""
+        peers, missing = {}, []
+        for peer in CPU_PEERS:
+            try:
+                peers[peer.name] = peer.open()
+            except MissingExtraError as error:
+                missing.append(str(error))
+        dtypes = dtypes or DTYPES
+        results: list[Comparison] = []
+        with progress_bar(len(cases) * len(dtypes)) as advance:
+            for index, (case, dtype) in enumerate((case, dtype) for case in cases for dtype in dtypes):
+                advance(index, f"{case.name} {dtype}", 0)
+                results += compare_on_cpu(case, dtype, peers)
+        if json_file:
+            report = {
+                "device": device_record([peer for peer in CPU_PEERS if peer.name in peers]),
+                "results": [row.to_json() for row in results if row.status == "valid"],
+            }
+            json_file.write(json.dumps(report, indent=1).encode() + b"\n")
+        if plot_file:
+            draw(results, plot_file, plot_format)
+    show(compare_tables(results, missing, device_title()))
+    if any(row.status == "wrong" for row in results):
+        raise click.exceptions.Exit(1)
