@@ -65,6 +65,19 @@ PICTURES = {
             "lanes 0-31 │3       │        │        │        │",
         ],
     ),
+    "conflict in two quarters": (
+        request("shared", "store", 16, [256 * n for n in range(16)]),
+        "line 7: shared store, 16 bytes a lane, 16 wavefronts (ideal 2)",
+        [
+            "      bank  0        8        16       24",
+            " lanes 0-7 │0000    │        │        │        │",
+            "         ⋮  6 more like it",
+            " lanes 0-7 │7777    │        │        │        │",
+            "lanes 8-15 │8888    │        │        │        │",
+            "         ⋮  6 more like it",
+            "lanes 8-15 │ffff    │        │        │        │",
+        ],
+    ),
     "halves": (
         request("shared", "store", 8, [0, 8, 256, 264], lanes=[0, 1, 16, 17]),
         "line 7: shared store, 8 bytes a lane, 2 wavefronts (ideal 1)",
