@@ -95,11 +95,11 @@ def check_destination(source: StridedView, destination: StridedView) -> None:
             f"out has strides of {destination.strides} bytes: several elements share one place; "
             "pass an array that owns each"
         )
-    a, b = _as_array(source), _as_array(destination)
-    if not np.may_share_memory(a, b):
+    (start, end), (start_out, end_out) = _bounds(source), _bounds(destination)
+    if end <= start_out or end_out <= start:
         return
     try:
-        shared = bool(np.shares_memory(a, b, max_work=_OVERLAP_EFFORT))
+        shared = bool(np.shares_memory(_as_array(source), _as_array(destination), max_work=_OVERLAP_EFFORT))
     except np.exceptions.TooHardError:
         shared = True
     if shared:
@@ -107,6 +107,16 @@ def check_destination(source: StridedView, destination: StridedView) -> None:
             "out shares memory with x, and elements would be overwritten before they are read: "
             "pass an out of its own, or copy x first"
         )
+
+
+def _bounds(view: StridedView) -> tuple[int, int]:
+    """Return the address of a view's first byte, and the one past its last; the same if it is empty."""
+    if 0 in view.shape:
+        return view.pointer, view.pointer
+    reach = [(extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True)]
+    first = view.pointer + sum(step for step in reach if step < 0)
+    last = view.pointer + sum(step for step in reach if step > 0)
+    return first, last + view.itemsize
 
 
 class _Memory:
