@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -16,10 +17,13 @@ from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab import environment, plots, tables
 from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
+from cornerturn.lab.counters import Comparison, compare_counters
+from cornerturn.lab.counters_view import counters_view
 from cornerturn.lab.files import npy_shape, read_matrix
 from cornerturn.lab.matrices import distinct, require_memory
 from cornerturn.lab.run import TimingPlan
 from cornerturn.toolchain import DEFAULT_ARCH
+from cornerturn.toolchain import unavailable_reason as why_unavailable
 
 
 @click.command("list")
@@ -46,6 +50,9 @@ def list_kernels() -> None:
 @click.option("--cold", is_flag=True, help="Flush a GPU's L2 cache before each launch.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
 @click.option("--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the results.")
+@click.option(
+    "--counters", is_flag=True, help="Compare the emulator's counts with those of a GPU, read by Nsight Compute."
+)
 def bench(
     names: tuple[str, ...],
     families: tuple[str, ...],
@@ -57,6 +64,7 @@ def bench(
     cold: bool,
     json_path: Path | None,
     plot_path: Path | None,
+    counters: bool,
 ) -> None:
     """Run kernels, check every bit, show times or counts.
 
@@ -66,6 +74,13 @@ def bench(
     if source and sizes:
         raise UsageError("--size and --input exclude each other: an input has its own size")
     entries = _select(names, families)
+    if counters:
+        if source or cold or plot_path or where == "emulator":
+            raise UsageError(
+                "--counters needs a GPU, and excludes --input, --cold and --plot: it counts, and times nothing"
+            )
+        _compare_counters(entries, sizes or [DEFAULT_SIZE], json_path)
+        return
     shapes = [npy_shape(source)] if source else sizes or [DEFAULT_SIZE]
     device, no_gpu = _choose_device(where)
     for shape in shapes:
@@ -97,6 +112,28 @@ def bench(
             plots.draw(results, plot_file, plot_format)
     show(tables.bench_tables(results, environment.device_title(device, cold)))
     if any(result.status == "wrong" for result in results):
+        raise click.exceptions.Exit(1)
+
+
+def _compare_counters(entries: Sequence[Kernel | View], shapes: Sequence[Shape], json_path: Path | None) -> None:
+    device = open_device()
+    for shape in shapes:
+        require_memory(*shape, device.free_bytes())
+    compared: list[Comparison] = []
+    with ExitStack() as files:
+        json_file = files.enter_context(replacing(json_path)) if json_path else None
+        for shape in shapes:
+            kernels = [entry for entry in entries if isinstance(entry, Kernel) and not entry.refuses(*shape)]
+            kernels = [kernel for kernel in kernels if why_unavailable(kernel.source, device.facts.arch) is None]
+            if not kernels:
+                raise UsageError("none of these kernels runs here at {}x{}".format(*shape))
+            with progress_bar(len(kernels)) as advance:
+                compared += compare_counters(kernels, shape, device.facts.arch, partial(advance, 0))
+            show(counters_view(compared[-len(kernels) :], environment.device_title(device, cold=False)))
+        if json_file:
+            report = {"device": environment.device_record(device), "results": [asdict(found) for found in compared]}
+            json_file.write(json.dumps(report, indent=1).encode() + b"\n")
+    if any(found.differences for found in compared):
         raise click.exceptions.Exit(1)
 
 

@@ -93,8 +93,8 @@ class Barriers:
             places.append(f"{count} at '{barrier.text}' ({barrier.location}){expected}")
         first = self._barrier(int(state[0][0])).location
         return (
-            f"{first}: a barrier can never complete: of {int(self.wave.alive[row].sum())} threads of block {block} that have "
-            f"not exited, {' and '.join(places)} wait; every thread must reach the same barrier"
+            f"{first}: a barrier can never complete: of {int(self.wave.alive[row].sum())} threads of block {block} "
+            f"that have not exited, {' and '.join(places)} wait; every thread must reach the same barrier"
         )
 
 

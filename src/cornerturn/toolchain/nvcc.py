@@ -66,7 +66,8 @@ def _compile(folder: Path, source: CudaProgram, *arguments: str) -> None:
     if done.returncode == 0:
         return
     last = source.text.count("\n") + 1
-    complaints = [line for line in (done.stderr + done.stdout).splitlines() if "detected in the compilation" not in line]
+    said = (done.stderr + done.stdout).splitlines()
+    complaints = [line for line in said if "detected in the compilation" not in line]
     of_entry = [int(line) for line in re.findall(r"\((\d+)\): error", "\n".join(complaints)) if int(line) > last]
     if of_entry:
         raise CompileError(f"{source.file} has no kernel {source.entries[of_entry[0] - last - 1]}")
