@@ -1,11 +1,15 @@
 """``cornerturn explain`` and ``trace`` from the command line."""
 
+import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
 
 from cornerturn.cli import main
+from cornerturn.kernels.cute_family import CUTE
+from cornerturn.toolchain import unavailable_reason
 
 
 def run(*arguments):
@@ -67,3 +71,16 @@ def test_a_mistake_is_one_line_and_status_2(arguments, message):
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
+
+
+@pytest.mark.parametrize("guide", ["explain.md", "trace.md"])
+def test_the_guides_show_what_the_commands_print(guide):
+    text = (Path(__file__).parents[1] / "docs" / guide).read_text(encoding="utf-8")
+    examples = re.findall(r"^```\n\$ cornerturn (.*)\n([^`]*)^```$", text, re.MULTILINE)
+    assert len(examples) == 2
+    for command, shown in examples:
+        if "cute" in command and unavailable_reason(CUTE[0].source):
+            continue
+        printed = iter(run(*command.split()).stdout.splitlines())
+        missing = [line for line in shown.splitlines() if line != "..." and line not in printed]
+        assert missing == []

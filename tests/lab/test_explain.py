@@ -147,6 +147,13 @@ def test_a_bank_conflict_explained():
     assert "    3 more of this pattern, lane 0 at +32, +64, +96" in lines
 
 
+def test_addresses_fit_80_columns():
+    lines = printed(explain(find("f32x4_shared_bcf_col2row2d"), 1024, 1024, at=(15, 63), warp=7))
+    lanes = [line for line in lines if line.startswith(("lane ", "  31 "))]
+    assert len(lanes) == 4
+    assert max(map(len, lanes)) <= 80
+
+
 def test_a_warp_outside_of_the_matrix_is_said_to_be_idle():
     lines = printed(explain(find("naive"), 3, 5, warp=7))
     assert "No lane of this warp touches memory: it lies outside of the matrix." in lines

@@ -14,7 +14,8 @@ from cornerturn.lab.explain import Explanation, LineCount
 from cornerturn.lab.footprint import Alike, Footprint
 from cornerturn.lab.kernel_text import KernelText, instance
 
-_COLUMNS = 4  # requests beside each other in a table of addresses
+_TABLE_WIDTH = 80  # characters
+_GAP = 3  # characters between columns, one of them the box's own
 _FEW = 4  # places that are all named
 
 
@@ -113,24 +114,40 @@ def _style(each: LineCount) -> str:
 
 
 def _address_tables(found: Explanation) -> Iterable[RenderableType]:
-    for first in range(0, len(found.requests), _COLUMNS):
+    """As many tables as it takes to keep each within the width."""
+    columns = [_address_column(found, number, alike.first) for number, alike in enumerate(found.requests, 1)]
+    lanes = ["lane\n", *map(str, range(WARP))]
+    while columns:
+        fitting, width = 1, len("lane") + _GAP + _width(columns[0])
+        while fitting < len(columns) and width + _GAP + _width(columns[fitting]) <= _TABLE_WIDTH:
+            width += _GAP + _width(columns[fitting])
+            fitting += 1
         yield Text()
-        yield _address_table(found, first, found.requests[first : first + _COLUMNS])
+        yield _address_table([lanes, *columns[:fitting]])
+        columns = columns[fitting:]
 
 
-def _address_table(found: Explanation, first: int, requests: Sequence[Alike]) -> Table:
-    """Where each lane goes: the element and its byte offset, or the byte of shared memory and its bank."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
-    table.add_column("lane", justify="right")
-    for number, alike in enumerate(requests, first + 1):
-        request = alike.first
-        table.add_column(f"[{number}] line {request.line}\n{request.access.kind} {request.memory}", no_wrap=True)
-    for lane in range(WARP):
-        table.add_row(str(lane), *(_place(found, alike.first, lane) for alike in requests))
+def _width(column: Sequence[str]) -> int:
+    return max(len(line) for cell in column for line in cell.splitlines())
+
+
+def _address_column(found: Explanation, number: int, request: Footprint) -> list[str]:
+    """The heading, then where each lane goes."""
+    heading = f"[{number}] line {request.line}\n{request.access.kind} {request.memory}"
+    return [heading, *(_place(found, request, lane) for lane in range(WARP))]
+
+
+def _address_table(columns: Sequence[Sequence[str]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
+    for number, (heading, *_) in enumerate(columns):
+        table.add_column(heading, justify="left" if number else "right", no_wrap=True)
+    for row in zip(*(column[1:] for column in columns), strict=True):
+        table.add_row(*row)
     return table
 
 
 def _place(found: Explanation, request: Footprint, lane: int) -> str:
+    """The element and its byte offset, or the byte of shared memory and its bank."""
     if lane not in request.lanes:
         return "-"
     offset = request.offsets[request.lanes.index(lane)]
