@@ -190,10 +190,7 @@ def _runs(box: StridedView, origin: Sequence[int], strides: tuple[int, ...]) -> 
 def _write_header(file: IO[bytes], header: NpyHeader) -> NpyHeader:
     """Write the header of the output and return it with its offset, the file grown to its full size."""
     facts = {"descr": npy.dtype_to_descr(header.dtype), "fortran_order": False, "shape": header.shape}
-    try:
-        npy.write_array_header_1_0(file, facts)
-    except ValueError:  # longer than the 64 KiB of version 1.0
-        npy.write_array_header_2_0(file, facts)
+    npy.write_array_header_1_0(file, facts)  # enough for all that NumPy reads: headers up to 10,000 characters
     file.flush()
     offset = file.tell()
     os.truncate(file.fileno(), offset + header.nbytes)

@@ -129,7 +129,9 @@ _MKL_TYPES: dict[str, tuple[str, Any]] = {
 
 def _mkl() -> Prepare:
     """omatcopy, https://www.intel.com/content/www/us/en/docs/onemkl/developer-reference-c/current/mkl-omatcopy.html."""
-    library = next(file for file in files("mkl") or () if file.name.startswith(("libmkl_rt", "mkl_rt")))
+    library = next((file for file in files("mkl") or () if file.name.startswith(("libmkl_rt", "mkl_rt"))), None)
+    if library is None:
+        raise ImportError("the distribution mkl has no libmkl_rt")
     mkl = ctypes.CDLL(str(library.locate()))
 
     def prepare(case: Case, x: AnyArray, out: AnyArray) -> Call | str:
