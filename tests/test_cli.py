@@ -15,6 +15,7 @@ from cornerturn import __version__
 from cornerturn.cli import bench_commands, main
 from cornerturn.errors import DeviceError, EmulatorError
 from cornerturn.kernels.catalogue import CATALOGUE
+from cornerturn.op import compare
 
 COMMAND = [sys.executable, "-m", "cornerturn"]
 
@@ -150,6 +151,61 @@ class TestBench:
         assert list(tmp_path.iterdir()) == []
 
 
+class TestCompare:
+    def test_shows_and_writes_what_it_measured(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(compare, "ROUNDS", 2)
+        path = tmp_path / "out.json"
+        done = run("compare", "--case", "30x40", "--case", "2x3x4:1,0,2", "--dtype", "float16", "--json", path)
+        assert done.exit_code == 0
+        assert [line.split()[0] for line in done.stdout.splitlines() if "%" in line][:2] == ["30x40", "2x3x4:1,0,2"]
+        report = json.loads(path.read_text())
+        assert report["device"]["kind"] == "cpu"
+        assert [row["case"] for row in report["results"] if row["engine"] == "cornerturn"] == ["30x40", "2x3x4:1,0,2"]
+        assert {"copy", "cornerturn", "NumPy"} <= {row["engine"] for row in report["results"]}
+
+    def test_names_the_libraries_that_are_missing(self, monkeypatch):
+        monkeypatch.setattr(compare, "ROUNDS", 2)
+        for library in ("torch", "cv2", "jax"):
+            monkeypatch.setitem(sys.modules, library, None)
+        done = run("compare", "--case", "3x4", "--dtype", "uint8")
+        assert done.exit_code == 0
+        for library, package in (("PyTorch", "torch"), ("OpenCV", "opencv-python-headless"), ("JAX", "jax")):
+            assert f"{library} is not installed: pip install {package}" in done.stdout
+
+    def test_a_wrong_result_fails(self, monkeypatch):
+        monkeypatch.setattr(compare, "cornerturn", lambda case, x, out: lambda: None)
+        done = run("compare", "--case", "3x4", "--dtype", "uint8")
+        assert done.exit_code == 1
+        assert "wrong" in done.stdout
+
+
+class TestTranspose:
+    def test_a_file(self, tmp_path):
+        source, target = saved(tmp_path / "x.npy", np.arange(24).reshape(2, 3, 4)), tmp_path / "y.npy"
+        done = run("transpose", source, target, "--axes", "-1,0,1", "--memory", "2MiB")
+        assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+        assert np.array_equal(np.load(target), np.arange(24).reshape(2, 3, 4).transpose(-1, 0, 1))
+        assert run("transpose", source, target).exit_code == 2
+        assert run("transpose", source, target, "--force").exit_code == 0
+        assert np.load(target).shape == (4, 3, 2)
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"hello", "x.npy: not a .npy file: save one array with numpy.save"),
+            (np.array([None]), "x.npy: dtype object holds pickled Python objects"),
+            (np.zeros((1,) * 33), "x has 33 axes"),
+        ],
+    )
+    def test_a_file_of_no_use_is_one_line_and_status_2(self, tmp_path, content, message):
+        path = tmp_path / "x.npy"
+        path.write_bytes(content) if isinstance(content, bytes) else np.save(path, content)
+        done = run("transpose", path, tmp_path / "y.npy")
+        assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert message in done.stderr
+        assert [entry.name for entry in tmp_path.iterdir()] == ["x.npy"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -173,6 +229,15 @@ class TestBench:
         (["bench", "--json", "missing/out.json"], "missing/out.json: cannot be written: No such file or directory"),
         (["bench", "--json", "."], ".: not a regular file: choose another path to write to"),
         (["bench", "--plot", "plot.xyz"], "--plot plot.xyz: the ending must be one of "),
+        (["compare", "--case", "8by8"], "unknown case '8by8': give large, small, 8192x8192, or 64x1024x1024:0,2,1"),
+        (["compare", "--dtype", "int3"], "'int3' is not one of 'uint8', "),
+        (["compare", "--device", "gpu"], "transpose() runs on the CPU so far"),
+        (["compare", "--json", "missing/out.json"], "cannot be written: No such file or directory"),
+        (["transpose", "x.npy"], "Missing argument 'OUT.npy'."),
+        (["transpose", "missing.npy", "y.npy"], "missing.npy: no such file"),
+        (["transpose", "x.npy", "y.npy", "--axes", "1;0"], "'1;0' is not a list of axes such as 1,0"),
+        (["transpose", "x.npy", "y.npy", "--memory", "much"], "'much' is not a number of bytes such as 512MiB or 2GB"),
+        (["transpose", "x.npy", "y.npy", "--memory", "1KiB"], "memory must be at least 1048576 bytes: got 1024"),
         (["list", "all"], "Got unexpected extra argument (all)"),
     ],
 )
@@ -223,6 +288,21 @@ class TestProcess:
             assert process.stderr.read() == "error: interrupted\n"
             assert process.wait() == 130
         assert list(tmp_path.iterdir()) == []
+
+    def test_an_interrupt_leaves_no_half_file(self, tmp_path):
+        with (tmp_path / "x.npy").open("wb") as file:
+            np.lib.format.write_array_header_1_0(
+                file, {"descr": "|u1", "fortran_order": False, "shape": (1 << 15,) * 2}
+            )
+            file.truncate(file.tell() + (1 << 30))
+        command = [*COMMAND, "transpose", tmp_path / "x.npy", tmp_path / "y.npy", "--memory", "1MiB"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            while len(list(tmp_path.iterdir())) < 2 and process.poll() is None:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            assert process.stderr.read() == "error: interrupted\n"
+            assert process.wait() == 130
+        assert [entry.name for entry in tmp_path.iterdir()] == ["x.npy"]
 
     def test_piped_output_is_plain_and_a_terminal_shows_progress(self):
         command = [*COMMAND, "bench", "naive", "--size", "256x256", "--device", "emulator"]
