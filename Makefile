@@ -3,19 +3,26 @@
 # make lint   only lint and type-check
 # make clean  remove .venv and everything that tools left behind
 #
+# make test-frameworks  install PyTorch, JAX, OpenCV and MKL into .venv too, and test what stands on them. That is a
+#                       large download: TORCH=... is the requirement that pip gets, so that you may choose the build.
+#
 # PYTHON=python3.12 chooses the interpreter that .venv is made from.
 
 PYTHON ?= python3
 ARGS ?= --family handwritten --family textbook --family cute --family controls --size 1024x1024
+TORCH ?= torch
 BIN := .venv/bin
 
-.PHONY: run test lint clean
+.PHONY: run test test-frameworks lint clean
 
 run: .venv/run.installed
 	$(BIN)/cornerturn bench $(ARGS)
 
 test: lint
 	$(BIN)/pytest
+
+test-frameworks: .venv/frameworks.installed
+	$(BIN)/pytest tests/op/test_torch_op.py tests/op/test_frameworks.py tests/op/test_compare.py
 
 lint: .venv/test.installed
 	$(BIN)/ruff check
@@ -34,6 +41,10 @@ lint: .venv/test.installed
 
 .venv/test.installed: pyproject.toml | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable '.[gpu,cute,plot,test]'
+	@touch $@
+
+.venv/frameworks.installed: .venv/test.installed
+	$(BIN)/python -m pip install --quiet --editable '.[compare]' '$(TORCH)'
 	@touch $@
 
 clean:
