@@ -61,6 +61,10 @@ template <int E> using Element = typename Opaque<E>::type;
 template <class T> __device__ T load(const void* p) { return *static_cast<const T*>(p); }
 template <class T> __device__ void store(void* p, T value) { *static_cast<T*>(p) = value; }
 
+// The accesses of x and y, apart from those of shared memory.
+template <class T> __device__ T fetch(const u8* p) { return *reinterpret_cast<const T*>(p); }
+template <class T> __device__ void emit(u8* p, T value) { *reinterpret_cast<T*>(p) = value; }
+
 // The 16 bytes that begin `bytes` (a multiple of E below 16) into the 32 bytes low:high.
 template <int E>
 __device__ Unit funnel(Unit low, Unit high, u32 bytes) {
@@ -97,8 +101,8 @@ __device__ void load_shifted(const u8* p, i64 pitch, Unit (&read)[P]) {
 #pragma unroll
     for (int i = 0; i < P; ++i) {
         const u8* const first = p + i * pitch - reinterpret_cast<u64>(p + i * pitch) % UNIT;
-        low[i] = load<Unit>(first);
-        high[i] = load<Unit>(first + UNIT);
+        low[i] = fetch<Unit>(first);
+        high[i] = fetch<Unit>(first + UNIT);
     }
 #pragma unroll
     for (int i = 0; i < P; ++i) read[i] = funnel<E>(low[i], high[i], reinterpret_cast<u64>(p + i * pitch) % UNIT);
@@ -114,10 +118,10 @@ __device__ void load_elements(const u8* p, i64 pitch, int first, int last, int w
         for (int k = 0; k < UNIT / E; ++k) {
             if (i < first || i >= last || k >= wanted) continue;
             if constexpr (E == 8) {
-                const Words<2> element = load<Words<2>>(p + i * pitch + k * E);
+                const Words<2> element = fetch<Words<2>>(p + i * pitch + k * E);
                 read[i].w[2 * k] = element.w[0], read[i].w[2 * k + 1] = element.w[1];
             } else {
-                read[i].w[k * E / 4] |= u32(load<Element<E>>(p + i * pitch + k * E)) << (8 * (k * E % 4));
+                read[i].w[k * E / 4] |= u32(fetch<Element<E>>(p + i * pitch + k * E)) << (8 * (k * E % 4));
             }
         }
     }
@@ -152,9 +156,10 @@ __device__ u32 column_word(const Unit (&row)[P], int column, int word) {
 //   then begins up to HALO units before the tile's, on a multiple of HALO units, so that only full units are
 //   written; the tile holds HALO units more than it writes. At the ends of a row of y, elements are written one by one.
 //   A thread's rows of y are so far apart that all of them miss such a multiple by the same bytes.
+// The first four axes number the tiles: a group's rows, its columns, the rows of groups, the columns of groups.
 template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO>
 __global__ void __launch_bounds__(THREADS) tile(const u8* x, u8* y, int rows, int cols, i64 pitch_in, i64 pitch_out,
-                                                i64 x_first, i64 x_end, u32 rows_first,
+                                                i64 x_first, i64 x_end,
                                                 const __grid_constant__ Axes axes) {
     constexpr int V = UNIT / E;
     constexpr int LEAD = HALO * V;  // rows of x before the tile's own
@@ -168,9 +173,11 @@ __global__ void __launch_bounds__(THREADS) tile(const u8* x, u8* y, int rows, in
 
     const Extent extent = {reinterpret_cast<u64>(x + x_first), reinterpret_cast<u64>(x + x_end)};
     u32 n = blockIdx.x;
-    const u32 first = next_coordinate(n, axes.axis[0]), second = next_coordinate(n, axes.axis[1]);
-    enter(axes, 2, n, x, y);
-    const int row0 = int(rows_first ? first : second) * (R - LEAD), col0 = int(rows_first ? second : first) * C;
+    const int row_in_group = next_coordinate(n, axes.axis[0]), col_in_group = next_coordinate(n, axes.axis[1]);
+    const int row_group = next_coordinate(n, axes.axis[2]), col_group = next_coordinate(n, axes.axis[3]);
+    enter(axes, 4, n, x, y);
+    const int row0 = (row_group * axes.axis[0].extent + row_in_group) * (R - LEAD);
+    const int col0 = (col_group * axes.axis[1].extent + col_in_group) * C;
 
     {
         const int quad = threadIdx.x / WARP, lane = threadIdx.x % WARP;
@@ -187,7 +194,7 @@ __global__ void __launch_bounds__(THREADS) tile(const u8* x, u8* y, int rows, in
 #pragma unroll
                 for (int i = 0; i < P; ++i) {
                     const bool inside = col < cols && row + down + i >= 0 && row + down + i < rows;
-                    read[turn][i] = inside ? load<Unit>(p + (down + i) * pitch_in) : Unit{};
+                    read[turn][i] = inside ? fetch<Unit>(p + (down + i) * pitch_in) : Unit{};
                 }
             } else if (col < cols) {
                 const u8* const q = p + down * pitch_in;
@@ -231,15 +238,15 @@ __global__ void __launch_bounds__(THREADS) tile(const u8* x, u8* y, int rows, in
         if (C % COLS_A_TURN != 0 && c >= C || col0 + c >= cols) return;
         const Unit* const row_of_y = shared + c * UNIT_ROWS + c / V;
         if (HALO == 0) {
-            store(p, row_of_y[u]);
+            emit(p, row_of_y[u]);
         } else if (whole) {
-            store(p, E == UNIT ? row_of_y[at / UNIT]
+            emit(p, E == UNIT ? row_of_y[at / UNIT]
                                : funnel<E>(row_of_y[at / UNIT], row_of_y[(at + UNIT - 1) / UNIT], at % UNIT));
         } else {
 #pragma unroll 1
             for (int k = 0; k < V; ++k) {
                 if (row + k >= 0 && row + k < rows) {
-                    store(p + k * E, load<Element<E>>(reinterpret_cast<const u8*>(row_of_y) + at + k * E));
+                    emit(p + k * E, load<Element<E>>(reinterpret_cast<const u8*>(row_of_y) + at + k * E));
                 }
             }
         }
@@ -247,21 +254,36 @@ __global__ void __launch_bounds__(THREADS) tile(const u8* x, u8* y, int rows, in
     }
 }
 
-// rows: the innermost axis stays innermost. A thread moves one element, as wide as the rows allow, in the order of y.
-//   The first `inner` axes number the elements of a slab, the others the slabs.
-template <int E, int THREADS>
-__global__ void __launch_bounds__(THREADS) rows(const u8* x, u8* y, u32 slab, u32 inner, const __grid_constant__ Axes axes) {
+// rows: the innermost axis stays innermost. A thread moves ITEMS elements, as wide as the rows allow; consecutive threads
+//   follow the axes. The first `inner` axes number the elements of a slab, the others the slabs.
+template <int E, int THREADS, int ITEMS>
+__global__ void __launch_bounds__(THREADS) rows(const u8* x, u8* y, u32 slab, u32 inner,
+                                                const __grid_constant__ Axes axes) {
     u32 block = blockIdx.x;
-    u32 n = next_coordinate(block, axes.axis[inner]) * THREADS + threadIdx.x;
+    const u32 first = next_coordinate(block, axes.axis[inner]) * (THREADS * ITEMS) + threadIdx.x;
     enter(axes, inner + 1, block, x, y);
-    if (n >= slab) return;
+    const u8* from[ITEMS];
+    u8* to[ITEMS];
+    Element<E> element[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        u32 n = first + i * THREADS;
+        from[i] = x, to[i] = y;
 #pragma unroll 4
-    for (u32 a = 0; a < inner; ++a) {
-        const u32 coordinate = next_coordinate(n, axes.axis[a]);
-        x += coordinate * axes.axis[a].stride_in;
-        y += coordinate * axes.axis[a].stride_out;
+        for (u32 a = 0; a < inner; ++a) {
+            const u32 coordinate = next_coordinate(n, axes.axis[a]);
+            from[i] += coordinate * axes.axis[a].stride_in;
+            to[i] += coordinate * axes.axis[a].stride_out;
+        }
     }
-    store(y, load<Element<E>>(x));
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        if (first + i * THREADS < slab) element[i] = fetch<Element<E>>(from[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        if (first + i * THREADS < slab) emit(to[i], element[i]);
+    }
 }
 
 // Which of the V * K elements that a thread holds becomes its result's element e.
@@ -311,13 +333,13 @@ __global__ void __launch_bounds__(THREADS) weave(const u8* x, u8* y, u32 groups,
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             read[k] = {};
-            if (group < groups) read[k] = load<Unit>(x + k * pitch + i64(group) * UNIT);
+            if (group < groups) read[k] = fetch<Unit>(x + k * pitch + i64(group) * UNIT);
         }
     } else {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             read[k] = {};
-            if (lane + k * WARP < left) read[k] = load<Unit>(x + (i64(group0) * K + lane + k * WARP) * UNIT);
+            if (lane + k * WARP < left) read[k] = fetch<Unit>(x + (i64(group0) * K + lane + k * WARP) * UNIT);
         }
 #pragma unroll
         for (int k = 0; k < K; ++k) {
@@ -339,12 +361,12 @@ __global__ void __launch_bounds__(THREADS) weave(const u8* x, u8* y, u32 groups,
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const u32 unit = lane + k * WARP;
-            if (unit < left) store(y + (i64(group0) * K + unit) * UNIT, staged[unit / K * PITCH + unit % K]);
+            if (unit < left) emit(y + (i64(group0) * K + unit) * UNIT, staged[unit / K * PITCH + unit % K]);
         }
     } else {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
-            if (group < groups) store(y + k * pitch + i64(group) * UNIT, write[k]);
+            if (group < groups) emit(y + k * pitch + i64(group) * UNIT, write[k]);
         }
     }
 }
@@ -425,7 +447,7 @@ __global__ void __launch_bounds__(THREADS) box(const u8* x, u8* y, const __grid_
         const u32 high = divide(e, box.in.magic, box.in.shift);
         const Entry a = in[e - high * box.in.low], b = in[TABLE + high];
         const u32 place = u32(a.place + b.place);
-        if ((a.place | b.place) >= 0) staged[place + place / 32] = load<Element<E>>(x + a.offset + b.offset);
+        if ((a.place | b.place) >= 0) staged[place + place / 32] = fetch<Element<E>>(x + a.offset + b.offset);
     }
     __syncthreads();
 #pragma unroll 4
@@ -433,6 +455,6 @@ __global__ void __launch_bounds__(THREADS) box(const u8* x, u8* y, const __grid_
         const u32 high = divide(e, box.out.magic, box.out.shift);
         const Entry a = out[e - high * box.out.low], b = out[TABLE + high];
         const u32 place = u32(a.place + b.place);
-        if ((a.place | b.place) >= 0) store(y + a.offset + b.offset, staged[place + place / 32]);
+        if ((a.place | b.place) >= 0) emit(y + a.offset + b.offset, staged[place + place / 32]);
     }
 }

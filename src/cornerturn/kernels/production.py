@@ -65,14 +65,15 @@ class TileShape:
         cols: elements of a tile's row of x.
         micro_rows: rows of x that a thread turns at once.
         threads: of a block.
-        rows_first: number tiles along y's rows first, else along x's.
+        group: how many tiles down and across are numbered before the next ones: blocks that run together then share
+            the sectors at their tiles' edges, and the pages of memory.
     """
 
     rows: int
     cols: int
     micro_rows: int
     threads: int
-    rows_first: bool = True
+    group: tuple[int, int] = (INDEX_LIMIT, 1)
 
 
 def tile(
@@ -97,12 +98,9 @@ def tile(
     """
     lead = halo * UNIT // element
     step = shape.rows - lead
-    counts = {
-        "rows": (ceil_div(rows[0] + max(lead - 1, 0), step), 0, 0),
-        "cols": (ceil_div(cols[0], shape.cols), 0, 0),
-    }
-    order = ("rows", "cols") if shape.rows_first else ("cols", "rows")
-    axes = [*(counts[name] for name in order), *reversed(outer)]
+    down, down_groups = _grouped(ceil_div(rows[0] + max(lead - 1, 0), step), shape.group[0])
+    across, across_groups = _grouped(ceil_div(cols[0], shape.cols), shape.group[1])
+    axes = [*((count, 0, 0) for count in (down, across, down_groups, across_groups)), *reversed(outer)]
     first, last = _reach([rows, cols, *outer])
     units = "true" if x_units else "false"
     numbers = f"{element}, {shape.rows}, {shape.cols}, {shape.micro_rows}, {shape.threads}, {units}, {halo}"
@@ -115,24 +113,29 @@ def tile(
         np.int64(cols[2]),
         np.int64(first),
         np.int64(last + element),
-        np.uint32(shape.rows_first),
         _pack_axes(axes),
     )
     return Production(f"tile<{numbers}>", Launch((_blocks(axes), 1, 1), (shape.threads, 1, 1), arguments))
 
 
-def rows(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Production:
-    """Return the launch of ``rows``: one element a thread, in y's order."""
+def rows(element: int, axes: Sequence[MoveAxis], threads: int = 256, items: int = 1) -> Production:
+    """Return the launch of ``rows``: elements one after the other along ``axes``, the last one fastest.
+
+    Args:
+        element: bytes, 1 to 16.
+        axes: in any order; consecutive threads follow the last.
+        threads: of a block.
+        items: elements a thread.
+    """
     fastest_first = list(reversed(axes))
-    inner, slab = 0, 1
-    while inner < len(axes) and slab * fastest_first[inner][0] + threads < INDEX_LIMIT:
+    inner, slab, share = 0, 1, threads * items
+    while inner < len(axes) and slab * fastest_first[inner][0] + share < INDEX_LIMIT:
         slab *= fastest_first[inner][0]
         inner += 1
-    numbered = [*fastest_first[:inner], (ceil_div(slab, threads), 0, 0), *fastest_first[inner:]]
+    numbered = [*fastest_first[:inner], (ceil_div(slab, share), 0, 0), *fastest_first[inner:]]
     arguments = ("x", "y", np.uint32(slab), np.uint32(inner), _pack_axes(numbered))
-    return Production(
-        f"rows<{element}, {threads}>", Launch((_blocks(numbered[inner:]), 1, 1), (threads, 1, 1), arguments)
-    )
+    launch = Launch((_blocks(numbered[inner:]), 1, 1), (threads, 1, 1), arguments)
+    return Production(f"rows<{element}, {threads}, {items}>", launch)
 
 
 def weave(
@@ -243,6 +246,13 @@ def _split(extents: Sequence[int]) -> tuple[int, int, int] | None:
         low, count = low * extent, count + 1
     high = math.prod(extents[count:])
     return (count, low, high) if high <= BOX_TABLE else None
+
+
+def _grouped(tiles: int, group: int) -> tuple[int, int]:
+    """Return the size and the number of groups of about ``group`` tiles, of one size."""
+    groups = ceil_div(tiles, group)
+    size = ceil_div(tiles, groups)
+    return size, ceil_div(tiles, size)
 
 
 def _reach(axes: Sequence[MoveAxis]) -> tuple[int, int]:

@@ -1,0 +1,172 @@
+"""From a problem to the production kernel and the tile that solve it on a GPU.
+
+The tables were found by measurement on an H200; docs/performance-notes.md says how.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.production import INDEX_LIMIT, UNIT, Production, TileShape, box, rows, tile, weave
+from cornerturn.op.problem import Axis, Problem
+
+SECTOR = 32
+WEAVE_LIMIT = 16
+"""The longest short axis that ``weave`` turns in registers."""
+ENOUGH_BLOCKS = 264
+"""Two blocks for each multiprocessor of an H200: below, smaller tiles are taken."""
+
+BLOCK_ROWS = 8
+"""Rows that blocks of ``rows`` take together along each of two axes."""
+WASTE_LIMIT = 4
+"""A matrix that fills less than this part of its tiles goes element by element."""
+
+ALIGNED_TILES: dict[int, tuple[TileShape, ...]] = {
+    1: (TileShape(128, 128, 4, 256), TileShape(64, 128, 4, 128)),
+    2: (TileShape(64, 128, 4, 256), TileShape(64, 64, 4, 128)),
+    4: (TileShape(64, 64, 4, 256), TileShape(32, 32, 4, 64)),
+    8: (TileShape(32, 64, 2, 256), TileShape(32, 32, 2, 128)),
+    16: (TileShape(32, 32, 1, 256), TileShape(16, 16, 1, 64)),
+}
+"""By element size; rows of x begin on units and rows of y on sectors. The first is for large problems."""
+
+RAGGED_TILES: dict[int, tuple[TileShape, ...]] = {
+    1: (TileShape(256, 128, 4, 512),),
+    2: (TileShape(128, 64, 4, 256),),
+    4: (TileShape(64, 64, 4, 256),),
+    8: (TileShape(32, 64, 2, 256),),
+    16: (TileShape(16, 64, 1, 256),),
+}
+"""The same for rows of y that begin anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A problem as the GPU engine sees it: element size, axes in y's order, and where both arrays begin modulo 32."""
+
+    element: int
+    axes: tuple[Axis, ...]
+    x: int
+    y: int
+
+
+def plan(problem: Problem, x: int, y: int) -> Production:
+    """Return the kernel and launch for a problem between first elements at ``x`` and ``y`` modulo 32."""
+    move = _naturally_aligned(problem, x, y)
+    return _woven(move) or _tiled(move) or _by_rows(move) or box(move.element, move.axes)
+
+
+def _naturally_aligned(problem: Problem, x: int, y: int) -> Move:
+    """Cut elements in parts until each part is aligned to its own size everywhere."""
+    element = problem.itemsize
+    while any(number % element for number in (x, y, *problem.strides_in, *problem.strides_out)):
+        element //= 2
+    parts = problem.itemsize // element
+    inner = [Axis(parts, element, element)] if parts > 1 or not problem.shape else []
+    return Move(element, (*problem.axes, *inner), x % SECTOR, y % SECTOR)
+
+
+def _inner_axes(move: Move) -> tuple[Axis, Axis, list[Axis]] | None:
+    """Return the axis that is contiguous in y, the one that is so in x, and the others; None when one is missing."""
+    inner_out = next((axis for axis in reversed(move.axes) if axis.stride_out == move.element), None)
+    inner_in = next((axis for axis in reversed(move.axes) if axis.stride_in == move.element), None)
+    if inner_out is None or inner_in is None or inner_in is inner_out:
+        return None
+    return inner_out, inner_in, [axis for axis in move.axes if axis is not inner_out and axis is not inner_in]
+
+
+def _woven(move: Move) -> Production | None:
+    if (inner := _inner_axes(move)) is None:
+        return None
+    row, col, outer = inner
+    interleaves = row.extent <= WEAVE_LIMIT and col.stride_out == row.extent * move.element
+    deinterleaves = col.extent <= WEAVE_LIMIT and row.stride_in == col.extent * move.element
+    if not (interleaves or deinterleaves):
+        return None
+    short, long, pitch = (row, col, row.stride_in) if interleaves else (col, row, col.stride_out)
+    begins = [move.x, move.y, long.extent * move.element, pitch, *_strides(outer)]
+    if any(begin % UNIT for begin in begins) or long.extent * move.element // UNIT * short.extent >= INDEX_LIMIT:
+        return None
+    return weave(move.element, short, long, outer)
+
+
+def _tiled(move: Move) -> Production | None:
+    if (inner := _inner_axes(move)) is None:
+        return None
+    row, col, outer = inner
+    element = move.element
+    x_begins = [move.x, row.stride_in, col.extent * element, *(axis.stride_in for axis in outer)]
+    y_begins = [move.y, col.stride_out, row.extent * element, *(axis.stride_out for axis in outer)]
+    x_units = not any(begin % UNIT for begin in x_begins)
+    one_tile = row.extent * element <= 8 * UNIT and not any(begin % UNIT for begin in y_begins)
+    y_sectors = one_tile or not any(begin % SECTOR for begin in y_begins)
+    table = (ALIGNED_TILES if y_sectors else RAGGED_TILES)[element]
+    shapes = [*table, *_narrow_tiles(element, row.extent, col.extent)] if y_sectors else table
+    shape = _best(shapes, row, col, outer)
+    if _tiles(shape, row, col) * shape.rows * shape.cols > WASTE_LIMIT * row.extent * col.extent:
+        return None
+    return tile(element, row, col, outer, shape, x_units, 0 if y_sectors else 2)
+
+
+def _narrow_tiles(element: int, row: int, col: int) -> list[TileShape]:
+    """Return tiles that one short side of a matrix just fills."""
+    units = UNIT // element
+    micro = max(4 // element, min(4, units))
+    tiles = []
+    if col <= 8 * units:
+        across = ceil_div(col, units)
+        tiles.append(TileShape(32 * micro, across * units, micro, 32 * across))
+    if row <= 8 * units:
+        down = ceil_div(row, units) * units
+        tiles.append(TileShape(down, 16 * units, micro, 16 * (down // micro)))
+    return tiles
+
+
+def _best(shapes: Sequence[TileShape], row: Axis, col: Axis, outer: Sequence[Axis]) -> TileShape:
+    """Return the first shape that keeps the device busy and wastes little of its tiles."""
+    batches = math.prod(axis.extent for axis in outer)
+
+    def cost(shape: TileShape) -> float:
+        tiles = _tiles(shape, row, col)
+        idle = max(1.0, ENOUGH_BLOCKS / (tiles * batches))
+        return tiles * shape.rows * shape.cols * idle
+
+    return min(shapes, key=cost)
+
+
+def _tiles(shape: TileShape, row: Axis, col: Axis) -> int:
+    return ceil_div(row.extent, shape.rows) * ceil_div(col.extent, shape.cols)
+
+
+def _by_rows(move: Move) -> Production | None:
+    last = move.axes[-1]
+    if last.stride_in != move.element or last.stride_out != move.element or last.extent >= INDEX_LIMIT // 2:
+        return None
+    return rows(move.element, _blocked(move.axes))
+
+
+def _blocked(axes: tuple[Axis, ...]) -> list[Axis]:
+    """Number the elements so that a block's rows are neighbours in x too, where extents divide.
+
+    The two axes whose rows lie next to each other in y and in x are cut, so that BLOCK_ROWS x BLOCK_ROWS rows come
+    one after the other.
+    """
+    *outer, inner = axes
+    if len(outer) < 2:
+        return list(axes)
+    near_out, near_in = outer[-1], min(outer, key=lambda axis: abs(axis.stride_in))
+    if near_in is near_out or near_out.extent % BLOCK_ROWS or near_in.extent % BLOCK_ROWS:
+        return list(axes)
+    others = [axis for axis in outer if axis is not near_in and axis is not near_out]
+    far = [_scaled(axis, axis.extent // BLOCK_ROWS, BLOCK_ROWS) for axis in (near_in, near_out)]
+    near = [_scaled(axis, BLOCK_ROWS, 1) for axis in (near_in, near_out)]
+    return [*others, *far, *near, inner]
+
+
+def _scaled(axis: Axis, extent: int, step: int) -> Axis:
+    return Axis(extent, axis.stride_in * step, axis.stride_out * step)
+
+
+def _strides(axes: Sequence[Axis]) -> list[int]:
+    return [stride for axis in axes for stride in (axis.stride_in, axis.stride_out)]

@@ -1,0 +1,98 @@
+"""The CUDA engine: launch a problem's kernel on a stream of the caller's.
+
+Nothing here waits for the device. The first launch of a kernel compiles and loads it; from then on a launch can be
+captured in a graph.
+"""
+
+import ctypes
+from collections.abc import Callable
+from functools import cache, lru_cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from cornerturn.errors import DeviceError
+from cornerturn.kernels.production import Production
+from cornerturn.op.gpu_plan import SECTOR, plan
+from cornerturn.op.problem import Problem
+from cornerturn.toolchain import compile_source
+
+
+class Launcher:
+    """A kernel ready to launch on any pointers of the problem and alignment it was planned for.
+
+    ``launcher(x, y, stream)`` puts it on ``stream`` (a ``CUstream`` as an integer); the context of the arrays' device
+    must be current.
+    """
+
+    def __init__(self, production: Production, arch: str) -> None:
+        from cuda.bindings import driver
+
+        self.production = production
+        image = compile_source(production.source, arch).image(production.entry)
+        function = _load(image.cubin, image.symbol)
+        launch = production.launch
+        # The driver copies the arguments while it launches: one set of them serves all launches, one at a time.
+        self._lock = Lock()
+        self._values = [_as_buffer(argument) for argument in launch.arguments]
+        self._pointers = (ctypes.c_void_p * len(self._values))(*(value.ctypes.data for value in self._values))
+        self._x, self._y = self._values[0], self._values[1]
+        self._status = driver.CUresult.CUDA_SUCCESS
+        arguments = (function, *launch.grid, *launch.block, launch.shared_bytes)
+        parameters = ctypes.addressof(self._pointers)
+        enqueue: Callable[..., tuple[Any]] = driver.cuLaunchKernel
+        self._enqueue = lambda stream: enqueue(*arguments, stream, parameters, 0)
+
+    def __call__(self, x: int, y: int, stream: int) -> None:
+        """Launch.
+
+        Raises:
+            DeviceError: the driver refuses the launch.
+        """
+        with self._lock:
+            self._x[0], self._y[0] = x, y
+            (status,) = self._enqueue(stream)
+        if status != self._status:
+            raise DeviceError(f"kernel {self.production.entry} could not be launched: {status.name}")
+
+
+def run(problem: Problem, source: int, destination: int, stream: int, arch: str) -> None:
+    """Put the move of one problem on a stream.
+
+    Args:
+        problem: from ``canonical``.
+        source: device address of the input's element (0, ..., 0).
+        destination: device address of the output's element (0, ..., 0).
+        stream: ``CUstream`` of the caller, as an integer.
+        arch: the device's architecture, for example ``sm_90``; its context must be current.
+
+    Raises:
+        DeviceError: the driver refuses the kernel or its launch.
+    """
+    x, y = source + problem.offset_in, destination + problem.offset_out
+    launcher(problem, x % SECTOR, y % SECTOR, arch)(x, y, stream)
+
+
+@lru_cache(maxsize=1024)
+def launcher(problem: Problem, x: int, y: int, arch: str) -> Launcher:
+    """Return what launches one problem between first elements at ``x`` and ``y`` modulo 32."""
+    return Launcher(plan(problem, x, y), arch)
+
+
+def _as_buffer(argument: str | np.generic) -> Any:
+    return np.zeros(1, np.uint64) if isinstance(argument, str) else np.array([argument])
+
+
+@cache
+def _load(cubin: bytes, symbol: str) -> Any:
+    """Load a kernel; it belongs to no context and runs in whichever is current."""
+    from cuda.bindings import driver
+
+    status, library = driver.cuLibraryLoadData(cubin, [], [], 0, [], [], 0)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise DeviceError(f"the driver does not load kernel {symbol}: {status.name}")
+    status, kernel = driver.cuLibraryGetKernel(library, symbol.encode())
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise DeviceError(f"the machine code has no kernel {symbol}: {status.name}")
+    return driver.CUfunction(int(kernel))
