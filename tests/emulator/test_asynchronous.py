@@ -173,6 +173,7 @@ def test_every_lane_may_have_source_size_zero():
     emulation = launch_cuda(SOURCE_SIZE, np.zeros(4, dtype=np.int32), y, np.zeros(32, dtype=np.uint32))
     assert emulation.hazards == ()
     assert not y.any()
+    assert [(a.space, a.kind) for a in emulation.accesses if a.instruction.startswith("cp")] == [("shared", "store")]
 
 
 def test_a_source_size_in_between_is_refused():

@@ -42,7 +42,9 @@ _SIZE = click.option(
 @click.command()
 @click.argument("name", metavar="KERNEL")
 @_SIZE
-@click.option("--block", "at", default="0,0", show_default=True, metavar="BX,BY", callback=_parse_pair)
+@click.option(
+    "--block", "at", default="0,0", show_default=True, metavar="BX,BY", callback=_parse_pair, help="Block in the grid."
+)
 @click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Warp of that block.")
 @click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw its requests.")
 def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None) -> None:

@@ -32,6 +32,8 @@ class Ledger:
     ) -> None:
         """Count one memory instruction of many warps; ``addresses`` and ``active`` are warps x 32."""
         requesting = active.any(axis=1)
+        if not requesting.any():
+            return
         if not requesting.all():
             addresses, active = addresses[requesting], active[requesting]
         key = (position, space, kind)
