@@ -5,7 +5,7 @@ import pytest
 
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
-from cornerturn.lab.explain import explain
+from cornerturn.lab.explanation import explain
 from cornerturn.toolchain import unavailable_reason
 
 

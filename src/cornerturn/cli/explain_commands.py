@@ -10,11 +10,11 @@ from cornerturn.errors import UsageError
 from cornerturn.files import replacing
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab import explain as explaining
-from cornerturn.lab.explain_view import explanation_view
+from cornerturn.lab import explain as explain_kernel
+from cornerturn.lab import trace as trace_thread
+from cornerturn.lab.explanation_view import explanation_view
 from cornerturn.lab.matrices import require_memory
 from cornerturn.lab.pictures import svg
-from cornerturn.lab.trace import trace as follow
 from cornerturn.lab.trace_view import trace_view
 
 Pair = tuple[int, int]
@@ -54,9 +54,7 @@ def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None)
     """
     kernel = _kernel(name, shape)
     with progress_bar(1) as advance:
-        found = explaining.explain(
-            kernel, *shape, at, warp, progress=lambda done, blocks: advance(0, name, done / blocks)
-        )
+        found = explain_kernel(kernel, *shape, at, warp, progress=lambda done, blocks: advance(0, name, done / blocks))
     if svg_path:
         title = f"{name}, {shape[0]} x {shape[1]}, block {at[0]},{at[1]}, warp {warp}"
         with replacing(svg_path) as file:
@@ -76,7 +74,7 @@ def trace(name: str, shape: Shape, at: Pair, thread: Pair) -> None:
 
     The elements of x are their own coordinates, so that one sees (r, c) arrive at y[c, r].
     """
-    followed = follow(_kernel(name, shape), *shape, at, thread)
+    followed = trace_thread(_kernel(name, shape), *shape, at, thread)
     show(trace_view(followed))
     if followed.astray:
         raise click.exceptions.Exit(1)

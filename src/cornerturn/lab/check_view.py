@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.lab.checking import Check, Fault, Shape, Trial
-from cornerturn.lab.explain import count_lines
-from cornerturn.lab.explain_view import annotated_source
+from cornerturn.lab.explanation import count_lines
+from cornerturn.lab.explanation_view import annotated_source
 from cornerturn.lab.kernel_text import kernel_text
 
 _STYLES = {"right": "green", "faulty": "bold red", "refused": "yellow"}

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cornerturn.emulator.counters import BANK_BYTES, BANKS, WARP
 from cornerturn.lab.observation import Element
-from cornerturn.lab.trace import Step, Trace
+from cornerturn.lab.tracing import Step, Trace
 
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 _STAGING_VERBS = {"load": "takes", "store": "stores", "atomic": "updates"}

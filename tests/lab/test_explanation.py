@@ -8,8 +8,8 @@ from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.bench import count
-from cornerturn.lab.explain import LineCount, count_lines, explain
-from cornerturn.lab.explain_view import explanation_view
+from cornerturn.lab.explanation import LineCount, count_lines, explain
+from cornerturn.lab.explanation_view import explanation_view
 from cornerturn.lab.kernel_text import KernelText
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated

@@ -10,7 +10,7 @@ from rich.text import Text
 from cornerturn.emulator.counters import BANK_BYTES, BANKS, WARP
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab import pictures
-from cornerturn.lab.explain import Explanation, LineCount
+from cornerturn.lab.explanation import Explanation, LineCount
 from cornerturn.lab.footprint import Alike, Footprint
 from cornerturn.lab.kernel_text import KernelText, instance
 
