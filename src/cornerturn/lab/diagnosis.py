@@ -162,7 +162,7 @@ def _nothing_wasted(kernel: Kernel, rows: int, cols: int, moved: float, arch: st
     for other in _candidates(kernel, rows, cols):
         if _is_clean(other, arch) and (requests := _global_requests(count_plain(other, arch))) < own:
             return (
-                f"{said} What is left is the number of instructions: {other.name} moves the same bytes "
+                f"{said} All that the counts still show is instructions: {other.name} moves the same bytes "
                 f"in {_number(requests / own * 100)}% of the global requests."
             )
     return said
