@@ -1,6 +1,9 @@
 import os
 import shutil
+import subprocess
+import sys
 from math import prod
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -86,6 +89,25 @@ class TestFiles:
         )
         transpose_file(saved(tmp_path / "x.npy", numbered((2000, 2000))), tmp_path / "y.npy", memory=MIN_MEMORY)
         assert MIN_MEMORY / 4 < sum(sizes) <= MIN_MEMORY
+
+
+def test_a_process_stays_within_its_memory(tmp_path):
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("peak memory is read from Linux's /proc")
+    source = tmp_path / "x.npy"
+    with source.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (8192, 8192)})
+        file.truncate(file.tell() + 4 * 8192 * 8192)
+    code = (
+        "import sys; from pathlib import Path; from cornerturn.op.file import transpose_file;"
+        "transpose_file(Path(sys.argv[1]), Path(sys.argv[2]), memory=512 << 20);"
+        "print(Path('/proc/self/status').read_text())"
+    )
+    command = [sys.executable, "-c", code, source, tmp_path / "y.npy"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    (peak,) = (int(line.split()[1]) << 10 for line in done.stdout.splitlines() if line.startswith("VmHWM:"))
+    assert peak < 512 << 20
 
 
 class TestRefusals:
