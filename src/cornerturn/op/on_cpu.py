@@ -1,40 +1,158 @@
-"""The CPU engine: run a plan on two pointers."""
+"""The CPU engine: run a plan on two addresses, with several threads when there is enough to move.
+
+The threads are the engine's own and run compiled kernels without the GIL. All of them draw tickets from one atomic
+counter, the calling thread too; so the caller alone would finish the work, whatever becomes of the others. Nothing waits
+for a thread that has not started, concurrent callers share the threads, and a forked child starts its own. Numba's
+threading layers do not offer that: ``workqueue`` ends the process when two threads launch at once, GNU OpenMP when a
+forked child launches.
+"""
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cornerturn.op.planner import Plan
-from cornerturn.op.problem import Problem
+from cornerturn.op.planner import UNIT, Plan
+
+Kernel = Callable[[int, int, NDArray[np.int64], int, int], None]
+
+SCRATCH_BYTES = 96 * 1024  # of each thread; few enough that malloc keeps them at hand
+LINE_BYTES = 64
+TICKET_BYTES = 1 << 20
+TICKETS_PER_JOB = 32  # at least, unless tickets become small
+SMALL_TICKET_BYTES = 1 << 16
+ROW_CHUNK_BYTES = 1 << 16  # of an input row that a strip walks along
+THREAD_BYTES = 1 << 19  # for each thread
+
+
+@dataclass(frozen=True, eq=False)
+class _Launch:
+    """A compiled kernel, the numbers of one job, and how many threads that can keep busy."""
+
+    kernel: Kernel
+    job: NDArray[np.int64]
+    threads: int
 
 
 def run(plan: Plan, source: int, destination: int) -> None:
-    """Move the bytes of one plan.
-
-    The caller keeps both arrays alive until this returns; the GIL is released meanwhile.
+    """Move the bytes of one plan, without the GIL. The caller keeps both arrays alive until this returns.
 
     Args:
         plan: from ``plan_move``.
         source: address of the input's element (0, ..., 0).
-        destination: address of the output's element (0, ..., 0).
+        destination: address of the output's element (0, ..., 0), as far into a cache line as the plan was told.
     """
-    problem = plan.problem
-    np.copyto(
-        _array(problem, destination + problem.offset_out, problem.strides_out),
-        _array(problem, source + problem.offset_in, problem.strides_in),
-    )
+    launch = _launch(plan)
+    source += plan.offset_in
+    destination += plan.offset_out
+    counter = np.zeros(1, np.int64)
+    if launch.threads == 1 or (threads := min(launch.threads, thread_count())) == 1:
+        _work(launch, source, destination, counter)
+        return
+    helpers = [_submit(launch, source, destination, counter) for _ in range(threads - 1)]
+    _work(launch, source, destination, counter)
+    for helper in helpers:
+        if helper is not None and not helper.cancel():
+            _finish(helper)
 
 
-class _Memory:
-    """Memory as NumPy's array interface describes it."""
+def thread_count() -> int:
+    """Return how many threads Numba is set to use, by ``numba.set_num_threads`` or ``NUMBA_NUM_THREADS``."""
+    import numba
+    from numba.np.ufunc import parallel
 
-    def __init__(self, problem: Problem, pointer: int, strides: tuple[int, ...]) -> None:
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": f"|V{problem.itemsize}",
-            "data": (pointer, False),
-            "shape": problem.shape,
-            "strides": strides,
-        }
+    # get_num_threads starts Numba's own threads, which nobody needs before somebody has set a number
+    count: int = numba.get_num_threads() if parallel._is_initialized else numba.config.NUMBA_NUM_THREADS
+    return count
 
 
-def _array(problem: Problem, pointer: int, strides: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.void]]:
-    return np.asarray(_Memory(problem, pointer, strides))
+def _work(launch: _Launch, source: int, destination: int, counter: NDArray[np.int64]) -> None:
+    scratch = np.empty(SCRATCH_BYTES, np.uint8)
+    aligned = scratch.ctypes.data + LINE_BYTES - 1 & -LINE_BYTES
+    launch.kernel(source, destination, launch.job, counter.ctypes.data, aligned)
+
+
+def _submit(*task: Any) -> "Future[None] | None":
+    try:
+        return _pool().submit(_work, *task)
+    except RuntimeError:  # the interpreter is shutting down and starts no threads any more
+        return None
+
+
+def _finish(helper: "Future[None]") -> None:
+    """Wait until a thread is done, also when interrupted: it writes to memory that the caller may free."""
+    try:
+        helper.result()
+    except KeyboardInterrupt:
+        helper.result()
+        raise
+
+
+@lru_cache(maxsize=1)
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 1) - 1), thread_name_prefix="cornerturn")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+@lru_cache(maxsize=4096)
+def _launch(plan: Plan) -> _Launch:
+    """Compile the plan's kernel, or load it from Numba's cache, and cut the work into tickets."""
+    walk = min(plan.outer, key=lambda axis: abs(axis.stride_in), default=UNIT)
+    outer = [axis for axis in plan.outer if axis is not walk]
+    kernel, place_bytes, unit = _kernel(plan)
+    nbytes = plan.problem.nbytes
+    budget = min(TICKET_BYTES, max(SMALL_TICKET_BYTES, nbytes // TICKETS_PER_JOB))
+
+    strips = -(-plan.rows.extent // plan.height)
+    if plan.kernel in ("streaming_tiles", "staged_tiles"):
+        strips += 1  # for the edges
+    height = min(plan.height, plan.rows.extent)
+    cols_step = min(plan.cols.extent, max(1, min(budget // height, ROW_CHUNK_BYTES) // place_bytes // unit) * unit)
+    walk_step = min(walk.extent, max(1, budget // (height * cols_step * place_bytes)))
+    strips_step = min(strips, max(1, budget // (height * cols_step * place_bytes * walk_step)))
+
+    pieces = -(-plan.cols.extent // cols_step) * -(-walk.extent // walk_step) * -(-strips // strips_step)
+    tickets = pieces * math.prod(axis.extent for axis in outer)
+    numbers = [tickets, *plan.rows, *plan.cols, *walk, plan.height, strips, strips_step, cols_step, walk_step]
+    numbers += [plan.run, plan.stream, len(outer), *(number for axis in outer for number in axis)]
+    return _Launch(kernel, np.array(numbers, np.int64), min(tickets, max(1, nbytes // THREAD_BYTES)))
+
+
+def _kernel(plan: Plan) -> tuple[Kernel, int, int]:
+    """Return a plan's kernel, the bytes of one row at one column, and by how many columns the kernel steps."""
+    from cornerturn.op import runs, short_axes, tiles
+
+    item = plan.problem.itemsize
+    rows, cols = plan.tile
+    match plan.kernel:
+        case "long_runs":
+            return runs.long_runs(), 1, LINE_BYTES
+        case "line_runs":
+            return runs.line_runs(), plan.run, 1
+        case "gathered_runs":
+            return runs.gathered_runs(item), plan.run, 1
+        case "single_elements":
+            return runs.single_elements(item), item, 1
+        case "deinterleave":
+            return short_axes.deinterleave(item, cols), item, cols
+        case "interleave":
+            return short_axes.interleave(item, rows), item, plan.run
+        case "packed_tiles":
+            return tiles.packed_tiles(item, rows, cols), item, cols
+        case "streaming_tiles":
+            return tiles.streaming_tiles(item, cols), item, cols
+        case "staged_tiles":
+            return tiles.staged_tiles(item, cols), item, cols
+        case "cached_tiles":
+            return tiles.cached_tiles(item, rows, cols), item, cols
+        case other:
+            raise AssertionError(other)

@@ -1,37 +1,188 @@
 """From a problem to the kernel that solves it."""
 
-from dataclasses import dataclass
-from functools import lru_cache
+import os
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
-from cornerturn.op.arrays import StridedView
-from cornerturn.op.problem import Problem, canonical
+from cornerturn.op.arrays import CACHE_LINE_BYTES, StridedView
+from cornerturn.op.problem import Axis, Problem, canonical
+
+UNIT = Axis(1, 0, 0)
+
+LONG_RUN_BYTES = 4096  # runs from here on are copied one by one, shorter ones gathered
+GATHERED_BYTES = 2048
+SHORT_EXTENT_MAX = 32  # longest axis with a kernel of its own
+PACKED_ROW_BYTES_MAX = 1024
+TILE_COLS_MAX = 32  # a tile of 64 x 64 bytes needs more registers than any processor has
+ELEMENT_BLOCK = 64  # rows and columns of elements moved one by one: the first cache holds the lines of both sides
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
-    """How one move will be done.
+    """How one move will be done on a CPU.
 
     Attributes:
         problem: the canonical problem.
-        kernel: ``copy``, ``rows``, ``tiles`` or ``strided``.
-        why: one sentence: what in the problem chose the kernel.
+        kernel: name of the kernel, a key of ``on_cpu.KERNELS``.
+        why: what in the problem chose the kernel.
+        stream: whether whole lines are written past the caches.
+        rows: the axis that is contiguous in the output, or comes nearest to it.
+        cols: the axis that is contiguous in the input, or comes nearest to it.
+        outer: all other axes, outermost in the output first.
+        tile: rows and columns that the kernel moves at once.
+        height: rows of a strip, that is rows which are moved before the next columns.
+        run: bytes or columns that stay together; the kernel says which.
+        offset_in: bytes from the input's element (0, ..., 0) to the first one moved.
+        offset_out: the same in the output.
     """
 
     problem: Problem
     kernel: str
     why: str
+    stream: bool
+    rows: Axis
+    cols: Axis
+    outer: tuple[Axis, ...]
+    tile: tuple[int, int]
+    height: int
+    run: int = 1
+    offset_in: int = 0
+    offset_out: int = 0
 
     def __str__(self) -> str:
-        shape = " x ".join(map(str, self.problem.shape)) or "1"
-        return f"{shape} elements of {self.problem.itemsize} bytes, kernel {self.kernel}: {self.why}"
+        problem = self.problem
+        past = ", written past the caches" if self.stream else ""
+        return "\n".join(
+            (
+                f"moves   {' x '.join(map(str, problem.shape)) or 1} elements of {problem.itemsize} bytes",
+                f"strides {problem.strides_in} -> {problem.strides_out} bytes",
+                f"kernel  {self.kernel}, {self.tile[0]} x {self.tile[1]} at once{past}",
+                f"why     {self.why}",
+            )
+        )
 
 
 def plan_move(source: StridedView, destination: StridedView) -> Plan:
     """Return the plan that copies ``source`` to ``destination``, two views of one shape and item size."""
-    return _plan(source.itemsize, source.shape, source.strides, destination.strides)
+    line_offset = destination.pointer % CACHE_LINE_BYTES
+    return plan_strides(source.itemsize, source.shape, source.strides, destination.strides, line_offset)
 
 
-@lru_cache(maxsize=1024)
-def _plan(itemsize: int, shape: tuple[int, ...], strides_in: tuple[int, ...], strides_out: tuple[int, ...]) -> Plan:
-    problem = canonical(itemsize, shape, strides_in, strides_out)
-    return Plan(problem, "strided", "every element on its own")
+@lru_cache(maxsize=4096)
+def plan_strides(
+    itemsize: int,
+    shape: tuple[int, ...],
+    strides_in: tuple[int, ...],
+    strides_out: tuple[int, ...],
+    line_offset: int = 0,
+) -> Plan:
+    """Return the plan for two arrays given by their layout; the same layout gives the same plan object.
+
+    Args:
+        itemsize: bytes of an element.
+        shape: extents, none of them zero.
+        strides_in: bytes, with the input's axes already permuted.
+        strides_out: bytes.
+        line_offset: bytes from the start of a cache line to the output's element (0, ..., 0).
+    """
+    return plan_problem(canonical(itemsize, shape, strides_in, strides_out), line_offset, streaming_bytes())
+
+
+def plan_problem(problem: Problem, line_offset: int = 0, streaming_bytes: int = 0) -> Plan:
+    """Return the plan for a problem; outputs of at least ``streaming_bytes`` are written past the caches."""
+    stream = problem.nbytes >= streaming_bytes
+    item = problem.itemsize
+    *outer, rows = problem.axes or (Axis(1, item, item),)
+    if rows.stride_in == rows.stride_out == item:
+        plan = _runs(problem, stream, rows.extent * item, outer, line_offset)
+    elif rows.stride_out == item and (facing := [axis for axis in outer if abs(axis.stride_in) == item]):
+        cols = facing[-1]
+        outer.remove(cols)
+        plan = _tiles(problem, stream, rows, cols, outer, line_offset)
+    else:
+        cols, outer = _nearest(outer, than=rows)
+        why = "no two axes are contiguous, one in the input and one in the output"
+        tile = (1, 1)
+        plan = Plan(problem, "single_elements", why, False, rows, cols, tuple(outer), tile, ELEMENT_BLOCK)
+    return replace(plan, offset_in=problem.offset_in + plan.offset_in, offset_out=problem.offset_out + plan.offset_out)
+
+
+def _runs(problem: Problem, stream: bool, run: int, outer: list[Axis], line_offset: int) -> Plan:
+    """Plan a move whose innermost axis is contiguous on both sides: runs of ``run`` bytes."""
+    elements = run // problem.itemsize
+    why = f"runs of {run} bytes stay together" if outer else "one run of bytes"
+    rows = outer.pop() if outer else UNIT
+    if run >= LONG_RUN_BYTES or rows is UNIT:
+        return Plan(problem, "long_runs", why, stream, rows, Axis(run, 1, 1), tuple(outer), (1, elements), 1)
+    cols, outer = _nearest(outer, than=rows)
+    if stream and run % CACHE_LINE_BYTES == line_offset == 0 and _lines_agree(rows, cols, *outer):
+        height = max(1, 2 * CACHE_LINE_BYTES // run)
+        return Plan(problem, "line_runs", why, stream, rows, cols, tuple(outer), (height, elements), height, run)
+    height = max(1, GATHERED_BYTES // run) if rows.stride_out == run else 1
+    return Plan(problem, "gathered_runs", why, stream, rows, cols, tuple(outer), (height, elements), height, run)
+
+
+def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[Axis], line_offset: int) -> Plan:
+    """Plan a move with one axis contiguous in the output, ``rows``, and another in the input, ``cols``."""
+    if cols.stride_in < 0:  # the output may as well be written from its other end
+        extent, stride_in, stride_out = cols
+        offset_in, offset_out = (extent - 1) * stride_in, (extent - 1) * stride_out
+        cols = Axis(extent, -stride_in, -stride_out)
+        plan = _tiles(problem, stream, rows, cols, outer, line_offset + offset_out)
+        return replace(plan, offset_in=offset_in, offset_out=offset_out)
+
+    item = problem.itemsize
+    lanes = CACHE_LINE_BYTES // item
+    wide = min(lanes, TILE_COLS_MAX)
+    packed_in = rows.stride_in == cols.extent * item
+    packed_out = cols.stride_out == rows.extent * item
+    rest = tuple(outer)
+
+    if packed_in and cols.extent <= SHORT_EXTENT_MAX and cols.extent % wide and rows.extent >= lanes:
+        height = min(LONG_RUN_BYTES, 8 * LONG_RUN_BYTES // cols.extent) // CACHE_LINE_BYTES * lanes
+        why = f"rows of {cols.extent} are parted"
+        return Plan(problem, "deinterleave", why, stream, rows, cols, rest, (lanes, cols.extent), height)
+    if packed_out and rows.extent <= SHORT_EXTENT_MAX and rows.extent % lanes and cols.extent >= lanes:
+        run = max(1, LONG_RUN_BYTES // (CACHE_LINE_BYTES * rows.extent)) * lanes
+        why = f"{rows.extent} rows are interleaved"
+        return Plan(problem, "interleave", why, stream, rows, cols, rest, (rows.extent, lanes), rows.extent, run)
+
+    tile = _power_of_two(min(rows.extent, lanes)), _power_of_two(min(cols.extent, wide))
+    agree = _lines_agree(cols, *outer) and line_offset % item == 0
+    if stream and tile[0] == lanes and agree:
+        kernel, why, height = "streaming_tiles", "output rows start alike in a cache line", 2 * lanes
+    elif stream and packed_out and rows.extent * item <= PACKED_ROW_BYTES_MAX:
+        kernel, why, height = "packed_tiles", "short output rows leave together", rows.extent
+    elif stream and tile[0] == lanes:
+        kernel, why, height = "staged_tiles", "output rows start anywhere in a cache line", 8 * lanes
+    else:
+        kernel, why, height = "cached_tiles", "the caches hold the output, or its rows are short", 2 * tile[0]
+    return Plan(problem, kernel, f"two axes change places; {why}", stream, rows, cols, rest, tile, height)
+
+
+def _nearest(axes: list[Axis], than: Axis) -> tuple[Axis, list[Axis]]:
+    """Return the axis with the smallest step in the input, if it is smaller than that of ``than``, and the others."""
+    nearest = min(axes, key=lambda axis: abs(axis.stride_in), default=UNIT)
+    if nearest is UNIT or abs(nearest.stride_in) >= abs(than.stride_in):
+        return UNIT, axes
+    return nearest, [axis for axis in axes if axis is not nearest]
+
+
+def _lines_agree(*axes: Axis) -> bool:
+    """Return whether stepping along the axes keeps the place within a cache line of the output."""
+    return all(axis.stride_out % CACHE_LINE_BYTES == 0 for axis in axes)
+
+
+def _power_of_two(extent: int) -> int:
+    """Return the largest power of two that is not larger."""
+    return 1 << (extent.bit_length() - 1)
+
+
+@cache
+def streaming_bytes() -> int:
+    """Return the output size in bytes from which writing past the caches pays: half of the last-level cache."""
+    try:
+        size = os.sysconf("SC_LEVEL3_CACHE_SIZE")
+    except (ValueError, OSError):  # the system does not know the name
+        size = 0
+    return max(size, 1 << 24) // 2

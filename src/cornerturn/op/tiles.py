@@ -1,0 +1,186 @@
+"""Kernels for two long axes: tiles transposed in registers.
+
+A tile's rows are contiguous in the input and its columns in the output. A kernel walks along a strip of input rows:
+a few streams that are read in order, which hardware prefetchers follow, while two whole lines at a time go to each
+output row. Tiles at an edge are moved inwards and write some elements twice, so that none is ever partial; hence an
+axis must be as long as the tile's.
+"""
+
+from functools import cache
+
+from cornerturn.op.job import COL_OUT, COLS, ROW_IN, ROWS, STREAM, TICKETS, WALK_IN, WALK_OUT, piece
+from cornerturn.op.vectors import (
+    LINE,
+    Job,
+    Kernel,
+    compiled,
+    copy_run,
+    fence,
+    move,
+    prefetch,
+    take_ticket,
+    transpose_tile,
+)
+
+RUN_LINES = 2  # lines that a strip gives to each output row, one after the other
+STAGED_RUN_LINES = 8
+_AHEAD = 2 * LINE  # bytes that prefetching runs ahead in each input row
+
+
+@cache
+def cached_tiles(item: int, rows: int, cols: int) -> Kernel:
+    """Return the kernel for outputs that the caches hold, or whose rows are shorter than a line: plain stores."""
+    height = rows * RUN_LINES
+
+    @compiled
+    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+        last_row, last_col = job[ROWS] - rows, job[COLS] - cols
+        row_in, col_out = job[ROW_IN], job[COL_OUT]
+        while True:
+            ticket = take_ticket(counter)
+            if ticket >= job[TICKETS]:
+                break
+            offset_in, offset_out, strip, strip_end, walk_begin, walk_end, begin, end = piece(job, ticket)
+            for top in range(strip * height, strip_end * height, height):
+                for walk in range(walk_begin, walk_end):
+                    start = source + offset_in + walk * job[WALK_IN]
+                    goal = target + offset_out + walk * job[WALK_OUT]
+                    for place in range(begin, end, cols):
+                        col = min(place, last_col)
+                        for line in range(top, min(top + height, job[ROWS]), rows):
+                            row = min(line, last_row)
+                            tile_in = start + row * row_in + col * item
+                            tile_out = goal + col * col_out + row * item
+                            transpose_tile(tile_in, row_in, tile_out, col_out, item, rows, cols, 0)
+
+    return kernel
+
+
+@cache
+def packed_tiles(item: int, rows: int, cols: int) -> Kernel:
+    """Return the kernel for short output rows that follow each other: ``cols`` of them meet in scratch memory."""
+
+    @compiled
+    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+        last_row, last_col = job[ROWS] - rows, job[COLS] - cols
+        row_in, col_out = job[ROW_IN], job[COL_OUT]
+        while True:
+            ticket = take_ticket(counter)
+            if ticket >= job[TICKETS]:
+                break
+            offset_in, offset_out, _, _, walk_begin, walk_end, begin, end = piece(job, ticket)
+            for walk in range(walk_begin, walk_end):
+                start = source + offset_in + walk * job[WALK_IN]
+                goal = target + offset_out + walk * job[WALK_OUT]
+                for place in range(begin, end, cols):
+                    col = min(place, last_col)
+                    for line in range(0, job[ROWS], rows):
+                        row = min(line, last_row)
+                        tile_in = start + row * row_in + col * item
+                        transpose_tile(tile_in, row_in, scratch + row * item, col_out, item, rows, cols, 0)
+                    copy_run(scratch, goal + col * col_out, cols * col_out, job[STREAM])
+        fence()
+
+    return kernel
+
+
+@cache
+def streaming_tiles(item: int, cols: int) -> Kernel:
+    """Return the kernel that writes whole lines past the caches; lines start at the same place in every output row."""
+    rows = LINE // item
+    width = cols * item
+    prefetching = width >= LINE // 2
+
+    @compiled
+    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+        last_row, last_col = job[ROWS] - rows, job[COLS] - cols
+        row_in, col_out = job[ROW_IN], job[COL_OUT]
+        head = (-target & (LINE - 1)) // item  # rows above the first whole line
+        lines = (job[ROWS] - head) // rows
+        strips = (lines + RUN_LINES - 1) // RUN_LINES
+        edge = head > 0 or lines * rows < job[ROWS]
+        while True:
+            ticket = take_ticket(counter)
+            if ticket >= job[TICKETS]:
+                break
+            offset_in, offset_out, strip_begin, strip_end, walk_begin, walk_end, begin, end = piece(job, ticket)
+            for strip in range(strip_begin, strip_end):
+                for walk in range(walk_begin, walk_end):
+                    start = source + offset_in + walk * job[WALK_IN]
+                    goal = target + offset_out + walk * job[WALK_OUT]
+                    for place in range(begin, end, cols):
+                        col = min(place, last_col)
+                        tile_in = start + col * item
+                        tile_out = goal + col * col_out
+                        if strip < strips:
+                            for line in range(strip * RUN_LINES, min((strip + 1) * RUN_LINES, lines)):
+                                row = head + line * rows
+                                here = tile_in + row * row_in
+                                if prefetching and (col * item & (LINE - 1)) < width:
+                                    for i in range(rows):
+                                        prefetch(here + i * row_in + _AHEAD)
+                                transpose_tile(here, row_in, tile_out + row * item, col_out, item, rows, cols, 1)
+                        elif edge and strip == strips:
+                            for side in range(2):
+                                row = side * last_row
+                                transpose_tile(
+                                    tile_in + row * row_in, row_in, tile_out + row * item, col_out, item, rows, cols, 0
+                                )
+        fence()
+
+    return kernel
+
+
+@cache
+def staged_tiles(item: int, cols: int) -> Kernel:
+    """Return the kernel for output rows whose lines start at different places.
+
+    A strip is one tile taller than what it writes. Its tiles meet in scratch memory, and from each row of that the
+    whole lines of the output row are cut, wherever they start. The next strip reads the last tile again.
+    """
+    rows = LINE // item
+    pitch = (STAGED_RUN_LINES + 1) * LINE
+    width = cols * item
+    prefetching = width >= LINE // 2
+
+    @compiled
+    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+        last_row, last_col = job[ROWS] - rows, job[COLS] - cols
+        row_in, col_out = job[ROW_IN], job[COL_OUT]
+        spare = job[ROWS] // rows - 1  # whole lines that every output row has, wherever it starts
+        strips = (spare + STAGED_RUN_LINES - 1) // STAGED_RUN_LINES
+        while True:
+            ticket = take_ticket(counter)
+            if ticket >= job[TICKETS]:
+                break
+            offset_in, offset_out, strip_begin, strip_end, walk_begin, walk_end, begin, end = piece(job, ticket)
+            for strip in range(strip_begin, strip_end):
+                top = strip * STAGED_RUN_LINES * rows
+                lines = min(STAGED_RUN_LINES, spare - strip * STAGED_RUN_LINES)
+                for walk in range(walk_begin, walk_end):
+                    start = source + offset_in + walk * job[WALK_IN]
+                    goal = target + offset_out + walk * job[WALK_OUT]
+                    for place in range(begin, end, cols):
+                        col = min(place, last_col)
+                        tile_in = start + col * item
+                        tile_out = goal + col * col_out
+                        for line in range(lines + 1):
+                            here = tile_in + (top + line * rows) * row_in
+                            if prefetching and (col * item & (LINE - 1)) < width:
+                                for i in range(rows):
+                                    prefetch(here + i * row_in + _AHEAD)
+                            transpose_tile(here, row_in, scratch + line * LINE, pitch, item, rows, cols, 0)
+                        for i in range(cols):
+                            run = tile_out + i * col_out + top * item
+                            shift = -run & (LINE - 1)
+                            for line in range(lines):
+                                move(scratch + i * pitch + shift + line * LINE, run + shift + line * LINE, LINE, 1)
+                        if strip == strips:
+                            for edge in range(3):
+                                row = last_row if edge == 2 else edge * spare * rows
+                                transpose_tile(
+                                    tile_in + row * row_in, row_in, tile_out + row * item, col_out, item, rows, cols, 0
+                                )
+        fence()
+
+    return kernel
