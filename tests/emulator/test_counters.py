@@ -27,10 +27,17 @@ def plain_ideal(warp: Warp, width: int, unit: int) -> int:
 
 def plain_wavefronts(warp: Warp, width: int, load: bool) -> int:
     groups = {1: 1, 2: 1, 4: 1, 8: 2, 16: 4}[width]
-    if load and groups > 1 and (agrees(warp, 1) or agrees(warp, 2)):
-        groups //= 2
-    lanes = 32 // groups
-    return sum(plain_conflict(warp, range(g * lanes, (g + 1) * lanes), width) for g in range(groups))
+    size = 32 // groups
+    if groups == 1 or not load:
+        return sum(plain_conflict(warp, range(at, at + size), width) for at in range(0, 32, size))
+    total = 0
+    for at in range(0, 32, 2 * size):
+        pair = {lane: warp[lane] for lane in range(at, at + 2 * size) if lane in warp}
+        together = plain_conflict(pair, LANES, width)
+        if together > 1 or not (agrees(pair, 1) or agrees(pair, 2)):
+            together = sum(plain_conflict(pair, range(half, half + size), width) for half in (at, at + size))
+        total += together
+    return total
 
 
 def agrees(warp: Warp, distance: int) -> bool:
@@ -139,6 +146,8 @@ def test_sectors_by_hand(what: str, addresses: object, sectors: int, lines: int)
         ("neighbours share a four", 16, lambda lane: 16 * (lane // 2), 2, 4),
         ("lanes two apart share a pair", 8, lambda lane: 8 * (lane & ~2), 2, 2),
         ("lanes four apart share a pair", 8, lambda lane: 8 * (lane & ~4), 2, 2),
+        ("neighbours share a pair, with conflicts", 8, lambda lane: 32 * (lane // 2), 4, 4),
+        ("one half in pairs", 16, lambda lane: 16 * (lane // 2 if lane < 16 else lane), 3, 4),
     ],
 )
 def test_wavefronts_by_hand(what: str, width: int, addresses: object, loads: int, stores: int):

@@ -53,46 +53,48 @@ def wavefronts(addresses: Array, active: Array, width: int, load: bool) -> Array
     """Passes over the banks of shared memory.
 
     The warp is cut into ``width / 4`` groups of consecutive lanes (one group for narrower accesses); a group takes as
-    many passes as the most distinct 4-byte words that fall into one bank. Loads whose lanes pair up (``_merges``)
-    use groups twice as large.
+    many passes as the most distinct 4-byte words that fall into one bank. Of a load, two neighbouring groups may pass
+    as one (``merges``).
     """
-    if width <= BANK_BYTES:
-        return _passes(addresses, active, width, 1)
-    groups = lane_groups(addresses, active, width, load)
-    passes = np.empty(len(addresses), dtype=np.int64)
-    for count in np.unique(groups):
-        warps = groups == count
-        passes[warps] = _passes(addresses[warps], active[warps], width, int(count))
-    return passes
-
-
-def lane_groups(addresses: Array, active: Array, width: int, load: bool) -> Array:
-    """Into how many groups of consecutive lanes the banks cut each warp; they serve one group after the other."""
     groups = max(1, width // BANK_BYTES)
-    merges = _merges(addresses, active) if load and groups > 1 else np.zeros(len(addresses), dtype=bool)
-    return np.where(merges, groups // 2, groups)
+    passes = _passes(addresses, active, width, groups)
+    if groups == 1 or not load:
+        return passes.sum(axis=1)
+    pairs = passes.reshape(len(passes), -1, 2).sum(axis=2)
+    return np.where(merges(addresses, active, width), np.minimum(pairs, 1), pairs).sum(axis=1)
 
 
-def _merges(addresses: Array, active: Array) -> Array:
-    """Whether every active lane's partner, one (or, for all lanes, two) away, is inactive or has its address."""
+def merges(addresses: Array, active: Array, width: int) -> Array:
+    """Which pairs of neighbouring groups of a load of more than 4 bytes pass as one: warps x pairs of groups.
+
+    A pair does when its lanes pair up and its words, taken together, leave no two in one bank. Lanes pair up when
+    each active one's partner is inactive or has its address; the partner is the lane beside, or, for all of the lanes
+    alike, the one two further.
+    """
+    lanes = 2 * WARP // (width // BANK_BYTES)
+    shape = (-1, WARP // lanes)
+    addresses, active = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
 
     def paired(distance: int) -> Array:
-        partner = np.arange(WARP) ^ distance
+        partner = np.arange(lanes) ^ distance
         agrees = (addresses == addresses[:, partner]) | ~active[:, partner] | ~active
         return agrees.all(axis=1)
 
-    return paired(1) | paired(2)
+    merging = paired(1) | paired(2)
+    if merging.any():
+        merging[merging] = _passes(addresses[merging], active[merging], width, 1)[:, 0] <= 1
+    return merging.reshape(shape)
 
 
 def _passes(addresses: Array, active: Array, width: int, groups: int) -> Array:
-    """Sum over a warp's groups of the most distinct words in one bank."""
-    warps = len(addresses)
+    """The most distinct words in one bank, for each of a row's groups of consecutive lanes."""
+    rows = len(addresses)
     words = addresses // BANK_BYTES
     if width > BANK_BYTES:
         words = words[:, :, None] + np.arange(width // BANK_BYTES, dtype=words.dtype)
         active = np.broadcast_to(active[:, :, None], words.shape)
-    words, active = words.reshape(warps * groups, -1), active.reshape(warps * groups, -1)
-    return _deepest_bank(words, active).reshape(warps, groups).sum(axis=1)
+    words, active = words.reshape(rows * groups, -1), active.reshape(rows * groups, -1)
+    return _deepest_bank(words, active).reshape(rows, groups)
 
 
 def _deepest_bank(words: Array, active: Array) -> Array:

@@ -41,12 +41,13 @@ class Ledger:
         new = replace(old, requests=old.requests + len(active), lanes=old.lanes + int(np.count_nonzero(active)))
         if space == "global":
             line, sector = counters.LINE_BYTES, counters.SECTOR_BYTES
+            sectors, lines = counters.sectors(addresses, active), counters.lines(addresses, active)
             new = replace(
                 new,
-                sectors=old.sectors + int(counters.sectors(addresses, active).sum()),
-                sectors_ideal=old.sectors_ideal + int(counters.ideal(active, width, sector).sum()),
-                lines=old.lines + int(counters.lines(addresses, active).sum()),
-                lines_ideal=old.lines_ideal + int(counters.ideal(active, width, line).sum()),
+                sectors=old.sectors + int(sectors.sum()),
+                sectors_ideal=old.sectors_ideal + int(np.minimum(counters.ideal(active, width, sector), sectors).sum()),
+                lines=old.lines + int(lines.sum()),
+                lines_ideal=old.lines_ideal + int(np.minimum(counters.ideal(active, width, line), lines).sum()),
             )
         elif space == "shared":
             passes = counters.wavefronts(addresses, active, width, load=kind == "load")

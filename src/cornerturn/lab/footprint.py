@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cornerturn.emulator import Access, Movement
-from cornerturn.emulator.counters import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP, lane_groups
+from cornerturn.emulator.counters import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP, merges
 from cornerturn.lab.observation import BlockRun
 
 Cells = tuple[int | None, ...]
@@ -80,10 +80,9 @@ class Footprint:
     def wavefronts(self) -> tuple[Wavefront, ...]:
         """The passes over the banks of shared memory, in an order that fills each bank from its lowest word on."""
         fronts: list[Wavefront] = []
-        size = WARP // self._groups()
-        for first in range(0, WARP, size):
+        for group in self._groups():
             users = _words(
-                ((lane, at) for lane, at in zip(self.lanes, self.offsets, strict=True) if lane // size * size == first),
+                ((lane, at) for lane, at in zip(self.lanes, self.offsets, strict=True) if lane in group),
                 self.access.width,
             )
             banks: list[list[int]] = [[] for _ in range(BANKS)]
@@ -91,13 +90,23 @@ class Footprint:
                 banks[word % BANKS].append(users[word])
             for depth in range(max(map(len, banks))):
                 cells = tuple(bank[depth] if depth < len(bank) else None for bank in banks)
-                fronts.append(Wavefront((first, first + size - 1), cells))
+                fronts.append(Wavefront((group.start, group.stop - 1), cells))
         return tuple(fronts)
 
-    def _groups(self) -> int:
+    def _groups(self) -> list[range]:
+        """Lanes that the banks serve together, one group after the other."""
+        count = max(1, self.access.width // BANK_BYTES)
+        size = WARP // count
+        if count == 1 or self.access.kind != "load":
+            return [range(first, first + size) for first in range(0, WARP, size)]
         addresses, active = np.zeros((1, WARP), dtype=np.int64), np.zeros((1, WARP), dtype=bool)
         addresses[0, list(self.lanes)], active[0, list(self.lanes)] = self.offsets, True
-        return int(lane_groups(addresses, active, self.access.width, self.access.kind == "load")[0])
+        groups: list[range] = []
+        for number, merged in enumerate(merges(addresses, active, self.access.width)[0]):
+            first = 2 * size * number
+            starts = (first, first + 2 * size) if merged else (first, first + size, first + 2 * size)
+            groups += map(range, starts, starts[1:])
+        return groups
 
     @property
     def passes(self) -> int:
