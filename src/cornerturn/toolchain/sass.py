@@ -54,11 +54,24 @@ def sass_memory_instructions(image: Image) -> list[MemoryInstruction]:
         MissingExtraError: nvdisasm is not installed.
         CompileError: nvdisasm cannot read the machine code.
     """
+    return [access for opcode in _sass_opcodes(image) for access in _of_sass(opcode.split("."))]
+
+
+def sass_length(image: Image) -> int:
+    """How many instructions the SASS of ``image``'s kernel has, up to its last exit.
+
+    Raises: as `sass_memory_instructions`.
+    """
+    opcodes = _sass_opcodes(image)
+    return len(opcodes) - opcodes[::-1].index("EXIT")
+
+
+def _sass_opcodes(image: Image) -> list[str]:
     code = _disassemble(image.cubin)
     section = re.search(rf"^\.text\.{re.escape(image.symbol)}:\n(.*?)(?=^//---|\Z)", code, re.DOTALL | re.MULTILINE)
     if section is None:
         raise CompileError(f"the machine code has no kernel {image.symbol}")
-    return [access for opcode in re.findall(_SASS_OPCODE, section[1]) for access in _of_sass(opcode.split("."))]
+    return re.findall(_SASS_OPCODE, section[1])
 
 
 def find_nvdisasm() -> str | None:
