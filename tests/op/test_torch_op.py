@@ -199,3 +199,29 @@ def test_views_name_the_memory_of_the_tensor():
     x = distinct(3, 4)[1:, ::2]
     view = torch_op.view_of(x)
     assert (view.pointer, view.itemsize, view.shape, view.strides) == (x.data_ptr(), 8, (2, 2), (32, 16))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+class TestCuda:
+    @pytest.mark.parametrize("dtype", DTYPES)
+    @pytest.mark.parametrize(("shape", "axes"), [((300, 401), (1, 0)), ((4, 64, 96), (0, 2, 1)), ((0, 3), (1, 0))])
+    def test_values(self, shape, axes, dtype):
+        x = distinct(*shape).to(dtype).cuda()
+        y = cornerturn.transpose(x, axes)
+        assert (y.device, y.is_contiguous()) == (x.device, True)
+        assert bits(y) == bits(x.permute(axes))
+        out = torch.empty_like(y)
+        assert cornerturn.transpose(x, axes, out=out) is out
+        assert bits(out) == bits(y)
+
+    def test_the_current_stream_orders_the_work(self):
+        x = distinct(2048, 2048).cuda()
+        with torch.cuda.stream(torch.cuda.Stream()):
+            torch.cuda._sleep(100_000_000)
+            x += 1
+            y = cornerturn.transpose(x)
+            assert torch.equal(y, x.t())
+
+    def test_the_operator(self):
+        x = distinct(2, 3, 4).cuda().requires_grad_()
+        torch.library.opcheck(OPERATOR, (x, [2, 0, 1]))

@@ -8,7 +8,7 @@ from cornerturn.errors import UsageError
 
 
 def transpose(x: Any, axes: Sequence[int] | None, out: Any) -> Any:
-    """Transpose an array of PyTorch, JAX, or any library that exports DLPack, by that library's adapter.
+    """Transpose an array of PyTorch, JAX, CuPy, or any library that exports DLPack, by that library's adapter.
 
     Args:
         x: array of any library but NumPy.
@@ -29,6 +29,10 @@ def transpose(x: Any, axes: Sequence[int] | None, out: Any) -> Any:
         from cornerturn.op import jax_arrays
 
         return jax_arrays.transpose(x, axes, out)
+    if _is_instance(x, "cupy", "ndarray"):
+        from cornerturn.op import cupy_arrays
+
+        return cupy_arrays.transpose(x, axes, out)
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
         from cornerturn.op import dlpack
 

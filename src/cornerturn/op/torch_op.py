@@ -5,13 +5,14 @@ follow: https://docs.pytorch.org/docs/stable/library.html
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
 
 from cornerturn.errors import UsageError
 from cornerturn.op.arrays import StridedView, check_destination, check_ndim, normalized_axes
-from cornerturn.op.engines import move_on_cpu
+from cornerturn.op.engines import move_on_cpu, move_on_gpu
 
 Tensor = Any  # torch.Tensor: the type checker does not follow torch
 
@@ -23,7 +24,7 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None, out: Tensor | None =
     """Return a contiguous tensor with the axes of ``x`` permuted; see `cornerturn.transpose`.
 
     Args:
-        x: strided tensor in main memory, of any strides and dtype. Its conjugate or negative bit is resolved.
+        x: strided tensor on a CPU or an NVIDIA GPU, any strides and dtype; a conjugate or negative bit is resolved.
         axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them.
         out: tensor of the result's shape and x's dtype and device to write into, sharing no memory with ``x``.
 
@@ -51,7 +52,7 @@ def view_of(x: Tensor) -> StridedView:
 def _check_input(x: Tensor) -> None:
     if x.layout != torch.strided or x.is_nested or x.is_quantized:
         raise UsageError(f"x must be a plain strided tensor: got {_kind(x)}; x.to_dense() or x.dequantize() makes one")
-    if x.device.type not in ("cpu", "meta"):
+    if x.device.type not in ("cpu", "cuda", "meta") or (x.device.type == "cuda" and torch.version.hip):
         raise UsageError(f"x is on device {x.device}, and no engine here serves it: pass x.cpu()")
     check_ndim(x.ndim)
 
@@ -78,17 +79,32 @@ def _kind(x: Tensor) -> str:
     return f"{'nested, ' if x.is_nested else ''}{x.layout}, {x.dtype}"
 
 
-def _on_cpu(x: Tensor, axes: Sequence[int]) -> Tensor:
-    result = torch.empty([x.shape[axis] for axis in axes], dtype=x.dtype)
-    move_on_cpu(view_of(x).permuted(axes), view_of(result))
+def _transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
+    result = torch.empty([x.shape[axis] for axis in axes], dtype=x.dtype, device=x.device)
+    _move(view_of(x).permuted(axes), view_of(result), x.device)
     return result
 
 
-def _into_on_cpu(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
+def _transpose_into(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
     source, destination = view_of(x).permuted(axes), view_of(out)
     if source != destination:
         check_destination(source, destination)
+        _move(source, destination, x.device)
+
+
+def _move(source: StridedView, destination: StridedView, device: Any) -> None:
+    """Let the device's engine move the elements; on a GPU, on PyTorch's current stream there."""
+    if device.type == "cpu":
         move_on_cpu(source, destination)
+    else:
+        with torch.cuda.device(device):
+            move_on_gpu(source, destination, torch.cuda.current_stream().cuda_stream, _arch(device.index))
+
+
+@cache
+def _arch(index: int) -> str:
+    major, minor = torch.cuda.get_device_capability(index)
+    return f"sm_{major}{minor}"
 
 
 def _fake(x: Tensor, axes: Sequence[int]) -> Tensor:
@@ -149,8 +165,9 @@ def _batched_into(*_: Any) -> None:
     raise UsageError("out= does not work under vmap: leave it away")
 
 
-torch.library.impl("cornerturn::transpose", "CPU", _on_cpu)
-torch.library.impl("cornerturn::transpose_into", "CPU", _into_on_cpu)
+for _device in ("CPU", "CUDA"):
+    torch.library.impl("cornerturn::transpose", _device, _transpose)
+    torch.library.impl("cornerturn::transpose_into", _device, _transpose_into)
 torch.library.register_fake("cornerturn::transpose", _fake)
 torch.library.register_fake("cornerturn::transpose_into", lambda x, axes, out: None)
 torch.library.register_autograd("cornerturn::transpose", _backward, setup_context=_save_axes)
