@@ -28,6 +28,7 @@ for _command in (
     bench_commands.bench,
     bench_commands.info,
     check_commands.check,
+    check_commands.lessons,
     explain_commands.explain,
     explain_commands.trace,
     kernel_commands.build,

@@ -82,7 +82,7 @@ def bench(
         _compare_counters(entries, sizes or [DEFAULT_SIZE], json_path)
         return
     shapes = [npy_shape(source)] if source else sizes or [DEFAULT_SIZE]
-    device, no_gpu = _choose_device(where)
+    device, no_gpu = choose_device(where)
     for shape in shapes:
         require_memory(*shape, device.free_bytes() if device else None)
     plan = TimingPlan(repeat, warmup, cold)
@@ -149,7 +149,7 @@ def _select(names: Sequence[str], families: Sequence[str]) -> list[Kernel | View
     return [entry for entry in CATALOGUE if entry in asked] if asked else list(CATALOGUE)
 
 
-def _choose_device(where: str) -> tuple[Device | None, str | None]:
+def choose_device(where: str) -> tuple[Device | None, str | None]:
     """The GPU to measure on, or None for the emulator, and why the emulator if that was not asked for."""
     if where == "emulator":
         return None, None

@@ -1,14 +1,21 @@
 """``cornerturn check`` and ``lessons``: is a kernel right, and does what the textbooks say hold here?"""
 
+import json
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import Shape, parse_sizes, progress_bar, show
+from cornerturn.cli.bench_commands import choose_device
+from cornerturn.cli.shell import Shape, parse_size, parse_sizes, progress_bar, say, show
+from cornerturn.files import replacing
 from cornerturn.lab import checking
 from cornerturn.lab.check_view import check_view
-from cornerturn.lab.environment import device_title
+from cornerturn.lab.environment import device_record, device_title
+from cornerturn.lab.evidence import Numbers
+from cornerturn.lab.lessons import Finding, find_lessons, learn
+from cornerturn.lab.lessons_view import lessons_view
 from cornerturn.lab.matrices import require_memory
 from cornerturn.lab.user_kernel import read_kernel
 
@@ -49,4 +56,41 @@ def check(file: Path, sizes: list[Shape], **asked: str | None) -> None:
         found = checking.check(kernel, shapes, step=partial(advance, 0, kernel.name))
     show(check_view(found, device_title(None, cold=False)))
     if not found.passed:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--size", metavar="ROWSxCOLS", default="1024x1024", callback=parse_size, show_default=True)
+@click.option("--device", "where", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
+@click.option(
+    "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the findings as JSON."
+)
+def lessons(names: tuple[str, ...], size: Shape, where: str, json_path: Path | None) -> None:
+    """Show what the textbook claims, the evidence for it, and whether it holds here.
+
+    Counts are always there, times where there is a GPU. A claim that does not hold is a finding, not a failure: exit
+    status 1 says that evidence could not be computed.
+    """
+    chosen = find_lessons(names)
+    device, no_gpu = choose_device(where)
+    require_memory(*size, device.free_bytes() if device else None)
+    if no_gpu:
+        say(f"evidence is counts, times are not measured; no GPU: {no_gpu}")
+    findings: list[Finding] = []
+    with ExitStack() as files:
+        json_file = files.enter_context(replacing(json_path)) if json_path else None
+        with progress_bar(len(chosen)) as advance:
+            numbers = Numbers(*size, device, told=lambda kernel: advance(0, kernel, len(findings)))
+            findings.extend(learn(lesson, numbers) for lesson in chosen)
+        if json_file:
+            report = {
+                "device": device_record(device),
+                "rows": size[0],
+                "cols": size[1],
+                "lessons": [finding.to_json() for finding in findings],
+            }
+            json_file.write(json.dumps(report, indent=1).encode() + b"\n")
+    show(lessons_view(findings, f"{size[0]} x {size[1]}, 4-byte elements, {device_title(device, cold=False)}"))
+    if any(finding.verdict == "no evidence" for finding in findings):
         raise click.exceptions.Exit(1)
