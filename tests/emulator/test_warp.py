@@ -73,6 +73,18 @@ def test_a_tile_is_transposed_through_registers():
     assert {(access.space, access.sectors) for access in emulation.accesses} == {("global", 4)}
 
 
+def test_a_matrix_of_halves_is_transposed():
+    text = """extern "C" __global__ void kernel(const unsigned* x, unsigned* y) {
+        unsigned turned;
+        asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(x[threadIdx.x]));
+        y[threadIdx.x] = turned;
+    }"""
+    x = np.arange(128, dtype=np.uint16).reshape(2, 8, 8)
+    y = np.zeros_like(x)
+    launch_cuda(text, x, y, block=64)
+    assert np.array_equal(y, x.swapaxes(1, 2))
+
+
 def test_a_source_lane_that_is_elsewhere_is_a_hazard():
     text = """extern "C" __global__ void kernel(const int* x, int* y) {
         if (threadIdx.x < 16)

@@ -173,6 +173,23 @@ def _reduce(operands: Operands, position: int, instruction: Instruction) -> Step
     return redux
 
 
+def _transpose_matrix(operands: Operands, position: int, instruction: Instruction) -> Step:
+    """8 x 8 halves, row by row over the warp: lane t holds columns 2 (t mod 4) and the next of row t / 4."""
+    if instruction.modifiers != ("sync", "aligned", "m8n8", "trans", "b16"):
+        raise Unsupported
+    word = TYPES["b32"]
+    write = operands.writer(instruction.operands[0], word)
+    read = operands.reader(instruction.operands[1], word)
+
+    def movmatrix(wave: Wave, lanes: Lanes) -> None:
+        values = np.ascontiguousarray(_rows(wave, read(wave)))
+        _meet(wave, lanes, np.full_like(values, ~np.uint32(0)), instruction)
+        turned = np.ascontiguousarray(values.view(np.uint16).reshape(-1, 8, 8).swapaxes(1, 2))
+        write(wave, lanes, turned.view(np.uint32).reshape(wave.shape))
+
+    return movmatrix
+
+
 def _warp_barrier(operands: Operands, position: int, instruction: Instruction) -> Step:
     mask = operands.reader(instruction.operands[0], TYPES["b32"])
 
@@ -192,4 +209,5 @@ STEPS: dict[str, Callable[[Operands, int, Instruction], Step]] = {
     "activemask": _active_mask,
     "elect": _elect,
     "redux": _reduce,
+    "movmatrix": _transpose_matrix,
 }

@@ -52,5 +52,11 @@ OTHER_LANES = (
         _IDS,
         [100] + [0] * 31,
     ),
+    _lanes(
+        "b32 = b32",
+        "movmatrix.sync.aligned.m8n8.trans.b16 %d, %a;",
+        [(2 * lane + 1) << 16 | 2 * lane for lane in _IDS],  # element (r, c) is 8 r + c
+        [(lane // 4 + 16 * (lane % 4) + 8) << 16 | lane // 4 + 16 * (lane % 4) for lane in _IDS],
+    ),
     _lanes("b32 = b32", "redux.sync.add.u32 %d, %a, -1;", _IDS, [sum(_IDS)] * 32),
 )
