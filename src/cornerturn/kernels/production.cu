@@ -65,6 +65,21 @@ template <class T> __device__ void store(void* p, T value) { *static_cast<T*>(p)
 template <class T> __device__ T fetch(const u8* p) { return *reinterpret_cast<const T*>(p); }
 template <class T> __device__ void emit(u8* p, T value) { *reinterpret_cast<T*>(p) = value; }
 
+// The unit at a global address. Volatile, so that a thread's reads stay together: left alone, the compiler waits for
+// some before it starts the others, to save registers. WIDE asks L2 to have all 256 bytes around it: the neighbouring tiles' blocks want them.
+template <bool WIDE, int OFFSET = 0>
+__device__ Unit fetch_unit(u64 address) {
+    Unit u;
+    if constexpr (WIDE) {
+        asm volatile("ld.global.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4 + %5];"
+            : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(address), "n"(OFFSET));
+    } else {
+        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4 + %5];"
+            : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(address), "n"(OFFSET));
+    }
+    return u;
+}
+
 // The 16 bytes that begin `bytes` (a multiple of E below 16) into the 32 bytes low:high.
 template <int E>
 __device__ Unit funnel(Unit low, Unit high, u32 bytes) {
@@ -84,31 +99,25 @@ __device__ Unit funnel(Unit low, Unit high, u32 bytes) {
     return {w[0], w[1], w[2], w[3]};
 }
 
-// The addresses of x's elements lie in [begin, end): nothing outside is ever read.
-struct Extent {
-    u64 begin, end;
-
-    __device__ bool holds_two_units_at(const u8* p) const {
-        const u64 address = reinterpret_cast<u64>(p), first = address - address % UNIT;
-        return first >= begin && first + 2 * UNIT <= end;
-    }
-};
-
-// V elements at each of P rows, by aligned 16-byte reads. They may reach past the matrix, but never past x.
-template <int E, int P>
+// V elements at each of P rows, by aligned 16-byte reads that reach up to 32 bytes past them.
+template <int E, int P, bool WIDE>
 __device__ void load_shifted(const u8* p, i64 pitch, Unit (&read)[P]) {
+    u64 address = __cvta_generic_to_global(p);
+    u32 shift[P];
     Unit low[P], high[P];
 #pragma unroll
     for (int i = 0; i < P; ++i) {
-        const u8* const first = p + i * pitch - reinterpret_cast<u64>(p + i * pitch) % UNIT;
-        low[i] = fetch<Unit>(first);
-        high[i] = fetch<Unit>(first + UNIT);
+        shift[i] = u32(address) % UNIT;
+        const u64 first = address & ~u64(UNIT - 1);
+        low[i] = fetch_unit<WIDE>(first);
+        high[i] = fetch_unit<WIDE, UNIT>(first);
+        address += pitch;
     }
 #pragma unroll
-    for (int i = 0; i < P; ++i) read[i] = funnel<E>(low[i], high[i], reinterpret_cast<u64>(p + i * pitch) % UNIT);
+    for (int i = 0; i < P; ++i) read[i] = funnel<E>(low[i], high[i], shift[i]);
 }
 
-// The same for the few units at the ends of x, element by element: rows [first, last), `wanted` elements of each.
+// The same for tiles from which that would leave x, element by element: rows [first, last), `wanted` elements of each.
 template <int E, int P>
 __device__ void load_elements(const u8* p, i64 pitch, int first, int last, int wanted, Unit (&read)[P]) {
 #pragma unroll
@@ -125,6 +134,13 @@ __device__ void load_elements(const u8* p, i64 pitch, int first, int last, int w
             }
         }
     }
+}
+
+// Threads that share a row of y of `units`: a power of two of at most `most`.
+__device__ constexpr int lanes_for(int units, int most) {
+    int lanes = 1;
+    while (lanes < units && 2 * lanes <= most && lanes < WARP) lanes *= 2;
+    return lanes;
 }
 
 // Word `word` of column `column` of a micro-tile: the elements of rows 4 * word / E onwards, one below the other.
@@ -156,11 +172,13 @@ __device__ u32 column_word(const Unit (&row)[P], int column, int word) {
 //   then begins up to HALO units before the tile's, on a multiple of HALO units, so that only full units are
 //   written; the tile holds HALO units more than it writes. At the ends of a row of y, elements are written one by one.
 //   A thread's rows of y are so far apart that all of them miss such a multiple by the same bytes.
-// The first four axes number the tiles: a group's rows, its columns, the rows of groups, the columns of groups.
-template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO>
-__global__ void __launch_bounds__(THREADS) tile(const u8* x, u8* y, int rows, int cols, i64 pitch_in, i64 pitch_out,
-                                                i64 x_first, i64 x_end,
-                                                const __grid_constant__ Axes axes) {
+// GROUPED: the first four axes number the tiles: a group's rows, its columns, the rows of groups, the columns of
+//   groups. Otherwise two do: the tiles' rows, their columns.
+// RESIDENT: blocks a multiprocessor should hold. Fewer leave a thread the registers to keep all its reads in flight.
+template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO, bool GROUPED, bool WIDE,
+          int RESIDENT>
+__global__ void __launch_bounds__(THREADS, RESIDENT) tile(const u8* x, u8* y, int rows, int cols, i64 pitch_in, i64 pitch_out,
+                                                i64 x_first, i64 x_end, const __grid_constant__ Axes axes) {
     constexpr int V = UNIT / E;
     constexpr int LEAD = HALO * V;  // rows of x before the tile's own
     constexpr int UNIT_ROWS = R / V, UNIT_COLS = C / V;
@@ -169,15 +187,18 @@ __global__ void __launch_bounds__(THREADS) tile(const u8* x, u8* y, int rows, in
     constexpr int STORE_WORDS = P * E / 4;
     static_assert(STORE_WORDS >= 1 && STORE_WORDS <= 4 && R % V == 0 && C % V == 0 && R % P == 0);
     static_assert(THREADS % UNIT_COLS == 0 && R % ROWS_A_TURN == 0);
-    __shared__ Unit shared[UNIT_COLS * (R + 1)];
+    extern __shared__ Unit shared[];  // UNIT_COLS * (R + 1)
 
-    const Extent extent = {reinterpret_cast<u64>(x + x_first), reinterpret_cast<u64>(x + x_end)};
+    const u8* const x_origin = x;
     u32 n = blockIdx.x;
-    const int row_in_group = next_coordinate(n, axes.axis[0]), col_in_group = next_coordinate(n, axes.axis[1]);
-    const int row_group = next_coordinate(n, axes.axis[2]), col_group = next_coordinate(n, axes.axis[3]);
-    enter(axes, 4, n, x, y);
-    const int row0 = (row_group * axes.axis[0].extent + row_in_group) * (R - LEAD);
-    const int col0 = (col_group * axes.axis[1].extent + col_in_group) * C;
+    int row0 = next_coordinate(n, axes.axis[0]), col0 = next_coordinate(n, axes.axis[1]);
+    if (GROUPED) {
+        row0 += next_coordinate(n, axes.axis[2]) * axes.axis[0].extent;
+        col0 += next_coordinate(n, axes.axis[3]) * axes.axis[1].extent;
+    }
+    enter(axes, GROUPED ? 4 : 2, n, x, y);
+    row0 *= R - LEAD;
+    col0 *= C;
 
     {
         const int quad = threadIdx.x / WARP, lane = threadIdx.x % WARP;
@@ -187,21 +208,32 @@ __global__ void __launch_bounds__(THREADS) tile(const u8* x, u8* y, int rows, in
         const int row = row0 - LEAD + micro_row * P, col = col0 + unit_col * V;
         const u8* const p = x + row * pitch_in + i64(col) * E;
         Unit read[LOADS][P];
+        if constexpr (X_UNITS) {
+            u64 address = __cvta_generic_to_global(p);
 #pragma unroll
-        for (int turn = 0; turn < LOADS; ++turn) {
-            const int down = turn * ROWS_A_TURN;
-            if constexpr (X_UNITS) {
+            for (int turn = 0; turn < LOADS; ++turn) {
 #pragma unroll
                 for (int i = 0; i < P; ++i) {
-                    const bool inside = col < cols && row + down + i >= 0 && row + down + i < rows;
-                    read[turn][i] = inside ? fetch<Unit>(p + (down + i) * pitch_in) : Unit{};
+                    const int r = row + turn * ROWS_A_TURN + i;
+                    const bool inside = col < cols && r < rows && (HALO == 0 || r >= 0);
+                    read[turn][i] = inside ? fetch_unit<WIDE>(address + (turn * ROWS_A_TURN + i) * pitch_in) : Unit{};
                 }
-            } else if (col < cols) {
-                const u8* const q = p + down * pitch_in;
-                if (extent.holds_two_units_at(q) && extent.holds_two_units_at(q + (P - 1) * pitch_in)) {
-                    load_shifted<E>(q, pitch_in, read[turn]);
+            }
+        } else {
+            // The units between two that are x's own are x's own: those of a whole tile, or of this thread's rows.
+            const auto owned = [&](i64 first, i64 rows_between, int width) {
+                const i64 last = first + rows_between * pitch_in;
+                return min(first, last) >= x_first + UNIT && max(first, last) + (width + 2 * V) * E <= x_end;
+            };
+            const i64 at = x - x_origin + (row0 - LEAD) * pitch_in + i64(col0) * E;
+            const bool whole_tile = owned(at, R - 1, C);
+#pragma unroll
+            for (int turn = 0; turn < LOADS; ++turn) {
+                const int down = turn * ROWS_A_TURN;
+                if (whole_tile || owned(p - x_origin + down * pitch_in, P - 1, V)) {
+                    load_shifted<E, P, WIDE>(p + down * pitch_in, pitch_in, read[turn]);
                 } else {
-                    load_elements<E>(q, pitch_in, -row - down, rows - row - down, cols - col, read[turn]);
+                    load_elements<E>(p + down * pitch_in, pitch_in, -row - down, rows - row - down, cols - col, read[turn]);
                 }
             }
         }
@@ -220,44 +252,46 @@ __global__ void __launch_bounds__(THREADS) tile(const u8* x, u8* y, int rows, in
     __syncthreads();
 
     constexpr int WRITTEN = UNIT_ROWS - HALO;  // units of each row of y
-    constexpr int LANES = WRITTEN <= 1 ? 1 : WRITTEN <= 2 ? 2 : WRITTEN <= 4 ? 4 : WRITTEN <= 8 ? 8 : WRITTEN <= 16 ? 16 : 32;
+    constexpr int LANES = lanes_for(WRITTEN, HALO == 0 ? THREADS : THREADS * E / (HALO * UNIT));
     constexpr int COLS_A_TURN = THREADS / LANES;
-    static_assert(WRITTEN <= 32 && (HALO == 0 || COLS_A_TURN * E % (HALO * UNIT) == 0));
-    const int u = threadIdx.x % LANES, c0 = threadIdx.x / LANES;
-    if (WRITTEN < LANES && u >= WRITTEN) return;
-    u8* p = y + (col0 + c0) * pitch_out + i64(row0) * E + u * UNIT;
-    const int before = HALO == 0 ? 0 : reinterpret_cast<u64>(p - u * UNIT) % (HALO * UNIT + (HALO == 0));  // bytes
-    const int row = row0 - before / E + u * V;
-    const int at = LEAD * E - before + u * UNIT;  // the unit's place in its row of the tile, bytes
-    const bool whole = row >= 0 && row + V <= rows;
-    if (row + V <= 0 || row >= rows) return;
-    p -= before;
+    static_assert(THREADS % LANES == 0 && (HALO == 0 || COLS_A_TURN * E % (HALO * UNIT) == 0));
+    const int lane = threadIdx.x % LANES, c0 = threadIdx.x / LANES;
+    u8* const begin = y + (col0 + c0) * pitch_out + i64(row0) * E;
+    const int before = HALO == 0 ? 0 : u32(__cvta_generic_to_global(begin)) % (HALO == 0 ? 1 : HALO * UNIT);  // bytes
 #pragma unroll
-    for (int turn = 0; turn < (C + COLS_A_TURN - 1) / COLS_A_TURN; ++turn) {
-        const int c = c0 + turn * COLS_A_TURN;
-        if (C % COLS_A_TURN != 0 && c >= C || col0 + c >= cols) return;
-        const Unit* const row_of_y = shared + c * UNIT_ROWS + c / V;
-        if (HALO == 0) {
-            emit(p, row_of_y[u]);
-        } else if (whole) {
-            emit(p, E == UNIT ? row_of_y[at / UNIT]
-                               : funnel<E>(row_of_y[at / UNIT], row_of_y[(at + UNIT - 1) / UNIT], at % UNIT));
-        } else {
+    for (int span = 0; span < (WRITTEN + LANES - 1) / LANES; ++span) {
+        const int u = lane + span * LANES;
+        const int row = row0 - before / E + u * V;
+        const int at = LEAD * E - before + u * UNIT;  // the unit's place in its row of the tile, bytes
+        const bool whole = row >= 0 && row + V <= rows;
+        if (WRITTEN % LANES != 0 && u >= WRITTEN || row + V <= 0 || row >= rows) continue;
+#pragma unroll
+        for (int turn = 0; turn < (C + COLS_A_TURN - 1) / COLS_A_TURN; ++turn) {
+            const int c = c0 + turn * COLS_A_TURN;
+            if (C % COLS_A_TURN != 0 && c >= C) break;
+            const Unit* const row_of_y = shared + c * UNIT_ROWS + c / V;
+            u8* const p = begin - before + u * UNIT + turn * (COLS_A_TURN * pitch_out);
+            if (HALO == 0) {
+                const Unit unit = row_of_y[u];
+                if (col0 + c < cols) emit(p, unit);
+            } else if (whole) {
+                const Unit unit = E == UNIT ? row_of_y[at / UNIT]
+                                            : funnel<E>(row_of_y[at / UNIT], row_of_y[(at + UNIT - 1) / UNIT], at % UNIT);
+                if (col0 + c < cols) emit(p, unit);
+            } else if (col0 + c < cols) {
 #pragma unroll 1
-            for (int k = 0; k < V; ++k) {
-                if (row + k >= 0 && row + k < rows) {
+                for (int k = max(0, -row); k < min(V, rows - row); ++k) {
                     emit(p + k * E, load<Element<E>>(reinterpret_cast<const u8*>(row_of_y) + at + k * E));
                 }
             }
         }
-        p += COLS_A_TURN * pitch_out;
     }
 }
 
 // rows: the innermost axis stays innermost. A thread moves ITEMS elements, as wide as the rows allow; consecutive threads
 //   follow the axes. The first `inner` axes number the elements of a slab, the others the slabs.
 template <int E, int THREADS, int ITEMS>
-__global__ void __launch_bounds__(THREADS) rows(const u8* x, u8* y, u32 slab, u32 inner,
+__global__ void __launch_bounds__(THREADS, 2048 / THREADS) rows(const u8* x, u8* y, u32 slab, u32 inner,
                                                 const __grid_constant__ Axes axes) {
     u32 block = blockIdx.x;
     const u32 first = next_coordinate(block, axes.axis[inner]) * (THREADS * ITEMS) + threadIdx.x;

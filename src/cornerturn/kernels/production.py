@@ -30,12 +30,23 @@ TEXT = read_source("production.cu")
 
 _AXIS = np.dtype([("extent", "u4"), ("magic", "u4"), ("shift", "u4"), ("unused", "u4"), ("in", "i8"), ("out", "i8")])
 _AXES = np.dtype([("count", "u4"), ("unused", "u4", 3), ("axis", _AXIS, MAX_AXES)])
-_SIDE = np.dtype([(name, "u4") for name in ("low", "high", "magic", "shift", "low_axes", "axes")] + [("axis", "u4", MAX_AXES)])
+_SIDE = np.dtype(
+    [(name, "u4") for name in ("low", "high", "magic", "shift", "low_axes", "axes")] + [("axis", "u4", MAX_AXES)]
+)
 _BOX_AXIS = np.dtype(
     [(name, "u4") for name in ("extent", "magic", "shift", "place", "whole", "tiles", "tiles_magic", "tiles_shift")]
     + [("in", "i8"), ("out", "i8")]
 )
-_BOX = np.dtype([("volume", "u4"), ("axes", "u4"), ("unused", "u4", 2), ("in", _SIDE), ("out", _SIDE), ("axis", _BOX_AXIS, MAX_AXES)])
+_BOX = np.dtype(
+    [
+        ("volume", "u4"),
+        ("axes", "u4"),
+        ("unused", "u4", 2),
+        ("in", _SIDE),
+        ("out", _SIDE),
+        ("axis", _BOX_AXIS, MAX_AXES),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -65,15 +76,18 @@ class TileShape:
         cols: elements of a tile's row of x.
         micro_rows: rows of x that a thread turns at once.
         threads: of a block.
-        group: how many tiles down and across are numbered before the next ones: blocks that run together then share
-            the sectors at their tiles' edges, and the pages of memory.
+        group: how many tiles down and across are numbered before the next ones; None: all along a row of y first.
+        wide: ask L2 for the 256 bytes around each read.
+        resident: blocks that a multiprocessor's registers should suffice for.
     """
 
     rows: int
     cols: int
     micro_rows: int
     threads: int
-    group: tuple[int, int] = (INDEX_LIMIT, 1)
+    group: tuple[int, int] | None = None
+    wide: bool = True
+    resident: int = 1
 
 
 def tile(
@@ -98,12 +112,18 @@ def tile(
     """
     lead = halo * UNIT // element
     step = shape.rows - lead
-    down, down_groups = _grouped(ceil_div(rows[0] + max(lead - 1, 0), step), shape.group[0])
-    across, across_groups = _grouped(ceil_div(cols[0], shape.cols), shape.group[1])
-    axes = [*((count, 0, 0) for count in (down, across, down_groups, across_groups)), *reversed(outer)]
+    tiles = (ceil_div(rows[0] + max(lead - 1, 0), step), ceil_div(cols[0], shape.cols))
+    grouped = shape.group is not None
+    if shape.group is None:
+        counts: tuple[int, ...] = tiles
+    else:
+        (down, down_groups), (across, across_groups) = map(_grouped, tiles, shape.group)
+        counts = (down, across, down_groups, across_groups)
+    axes = [*((count, 0, 0) for count in counts), *reversed(outer)]
     first, last = _reach([rows, cols, *outer])
-    units = "true" if x_units else "false"
-    numbers = f"{element}, {shape.rows}, {shape.cols}, {shape.micro_rows}, {shape.threads}, {units}, {halo}"
+    numbers = f"{element}, {shape.rows}, {shape.cols}, {shape.micro_rows}, {shape.threads}"
+    flags = f"{_cpp(x_units)}, {halo}, {_cpp(grouped)}, {_cpp(shape.wide)}, {shape.resident}"
+    shared_bytes = shape.cols * element * (shape.rows + 1)
     arguments = (
         "x",
         "y",
@@ -115,7 +135,8 @@ def tile(
         np.int64(last + element),
         _pack_axes(axes),
     )
-    return Production(f"tile<{numbers}>", Launch((_blocks(axes), 1, 1), (shape.threads, 1, 1), arguments))
+    launch = Launch((_blocks(axes), 1, 1), (shape.threads, 1, 1), arguments, shared_bytes)
+    return Production(f"tile<{numbers}, {flags}>", launch)
 
 
 def rows(element: int, axes: Sequence[MoveAxis], threads: int = 256, items: int = 1) -> Production:
@@ -154,7 +175,7 @@ def weave(
     groups = long[0] * element // UNIT
     axes = [(ceil_div(groups, threads), 0, 0), *reversed(outer)]
     arguments = ("x", "y", np.uint32(groups), np.int64(pitch), _pack_axes(axes))
-    numbers = f"{element}, {short[0]}, {threads}, {'true' if interleave else 'false'}"
+    numbers = f"{element}, {short[0]}, {threads}, {_cpp(interleave)}"
     return Production(f"weave<{numbers}>", Launch((_blocks(axes), 1, 1), (threads, 1, 1), arguments))
 
 
@@ -222,9 +243,8 @@ def _grow_box(element: int, axes: Sequence[MoveAxis], volume_limit: int) -> list
             return False
         before = extents[axis]
         extents[axis] = min(axes[axis][0], 2 * before)
-        if math.prod(extents) <= volume_limit and all(
-            _split([extents[a] for a in o if extents[a] > 1]) is not None for o in orders
-        ):
+        tables = (_split([extents[a] for a in side if extents[a] > 1]) for side in orders)
+        if math.prod(extents) <= volume_limit and all(high <= BOX_TABLE for _, _, high in tables):
             return True
         extents[axis] = before
         return False
@@ -237,15 +257,18 @@ def _grow_box(element: int, axes: Sequence[MoveAxis], volume_limit: int) -> list
             return extents
 
 
-def _split(extents: Sequence[int]) -> tuple[int, int, int] | None:
+def _split(extents: Sequence[int]) -> tuple[int, int, int]:
     """Return how many of the first extents make a table of at most BOX_TABLE entries, its size, and the rest's size."""
     low, count = 1, 0
     for extent in extents:
         if low * extent > BOX_TABLE:
             break
         low, count = low * extent, count + 1
-    high = math.prod(extents[count:])
-    return (count, low, high) if high <= BOX_TABLE else None
+    return count, low, math.prod(extents[count:])
+
+
+def _cpp(flag: bool) -> str:
+    return "true" if flag else "false"
 
 
 def _grouped(tiles: int, group: int) -> tuple[int, int]:

@@ -1,12 +1,10 @@
 """The engines behind every array library: move the elements of one strided view to another."""
 
 import math
-from functools import lru_cache
 
 from cornerturn.op import on_cpu
 from cornerturn.op.arrays import StridedView
 from cornerturn.op.planner import plan_move
-from cornerturn.op.problem import canonical
 
 
 def move_on_cpu(source: StridedView, destination: StridedView) -> None:
@@ -31,9 +29,4 @@ def move_on_gpu(source: StridedView, destination: StridedView, stream: int, arch
     """
     from cornerturn.op import on_gpu
 
-    if math.prod(source.shape):
-        problem = _problem(source.itemsize, source.shape, source.strides, destination.strides)
-        on_gpu.run(problem, source.pointer, destination.pointer, stream, arch)
-
-
-_problem = lru_cache(maxsize=1024)(canonical)
+    on_gpu.run(source, destination, stream, arch)

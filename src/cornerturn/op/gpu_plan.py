@@ -5,7 +5,7 @@ The tables were found by measurement on an H200; docs/performance-notes.md says 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.production import INDEX_LIMIT, UNIT, Production, TileShape, box, rows, tile, weave
@@ -14,31 +14,36 @@ from cornerturn.op.problem import Axis, Problem
 SECTOR = 32
 WEAVE_LIMIT = 16
 """The longest short axis that ``weave`` turns in registers."""
-ENOUGH_BLOCKS = 264
-"""Two blocks for each multiprocessor of an H200: below, smaller tiles are taken."""
-
-BLOCK_ROWS = 8
+ENOUGH_BLOCKS = 1056
+"""Eight blocks for each multiprocessor of an H200: below, smaller tiles are taken."""
+BLOCK_ROWS = 4
 """Rows that blocks of ``rows`` take together along each of two axes."""
+SHORT_RUN = 128
+"""Bytes up to which a row is so short that its neighbours in x should be read soon."""
 WASTE_LIMIT = 4
 """A matrix that fills less than this part of its tiles goes element by element."""
 
 ALIGNED_TILES: dict[int, tuple[TileShape, ...]] = {
-    1: (TileShape(128, 128, 4, 256), TileShape(64, 128, 4, 128)),
-    2: (TileShape(64, 128, 4, 256), TileShape(64, 64, 4, 128)),
-    4: (TileShape(64, 64, 4, 256), TileShape(32, 32, 4, 64)),
+    1: (TileShape(128, 128, 4, 256), TileShape(64, 128, 4, 128), TileShape(64, 64, 4, 64)),
+    2: (TileShape(128, 128, 4, 512), TileShape(64, 64, 4, 128)),
+    4: (TileShape(64, 64, 4, 256), TileShape(32, 32, 2, 128)),
     8: (TileShape(32, 64, 2, 256), TileShape(32, 32, 2, 128)),
-    16: (TileShape(32, 32, 1, 256), TileShape(16, 16, 1, 64)),
+    16: (TileShape(32, 32, 1, 256), TileShape(16, 32, 1, 128)),
 }
 """By element size; rows of x begin on units and rows of y on sectors. The first is for large problems."""
 
 RAGGED_TILES: dict[int, tuple[TileShape, ...]] = {
-    1: (TileShape(256, 128, 4, 512),),
-    2: (TileShape(128, 64, 4, 256),),
-    4: (TileShape(64, 64, 4, 256),),
-    8: (TileShape(32, 64, 2, 256),),
-    16: (TileShape(16, 64, 1, 256),),
+    1: (TileShape(128, 128, 4, 256, wide=False, resident=4),),
+    2: (TileShape(128, 128, 4, 512, resident=4),),
+    4: (TileShape(64, 64, 4, 256, resident=4),),
+    8: (TileShape(64, 64, 2, 512, resident=3),),
+    16: (TileShape(32, 32, 1, 256),),
 }
 """The same for rows of y that begin anywhere."""
+
+WIDE_GROUP = (8, 32)
+WIDE_ELEMENT = 16
+"""Large matrices of such elements span so many pages that tiles are better numbered in groups of so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,8 @@ def _tiled(move: Move) -> Production | None:
     table = (ALIGNED_TILES if y_sectors else RAGGED_TILES)[element]
     shapes = [*table, *_narrow_tiles(element, row.extent, col.extent)] if y_sectors else table
     shape = _best(shapes, row, col, outer)
+    if element == WIDE_ELEMENT and y_sectors and col.extent >= 2 * WIDE_GROUP[1] * shape.cols:
+        shape = replace(shape, group=WIDE_GROUP)
     if _tiles(shape, row, col) * shape.rows * shape.cols > WASTE_LIMIT * row.extent * col.extent:
         return None
     return tile(element, row, col, outer, shape, x_units, 0 if y_sectors else 2)
@@ -143,7 +150,7 @@ def _by_rows(move: Move) -> Production | None:
     last = move.axes[-1]
     if last.stride_in != move.element or last.stride_out != move.element or last.extent >= INDEX_LIMIT // 2:
         return None
-    return rows(move.element, _blocked(move.axes))
+    return rows(move.element, _blocked(move.axes), items=2)
 
 
 def _blocked(axes: tuple[Axis, ...]) -> list[Axis]:
@@ -157,6 +164,8 @@ def _blocked(axes: tuple[Axis, ...]) -> list[Axis]:
         return list(axes)
     near_out, near_in = outer[-1], min(outer, key=lambda axis: abs(axis.stride_in))
     if near_in is near_out or near_out.extent % BLOCK_ROWS or near_in.extent % BLOCK_ROWS:
+        return list(axes)
+    if inner.extent * inner.stride_out > SHORT_RUN or min(near_in.extent, near_out.extent) <= 4 * BLOCK_ROWS:
         return list(axes)
     others = [axis for axis in outer if axis is not near_in and axis is not near_out]
     far = [_scaled(axis, axis.extent // BLOCK_ROWS, BLOCK_ROWS) for axis in (near_in, near_out)]

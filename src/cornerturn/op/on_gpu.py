@@ -14,8 +14,9 @@ import numpy as np
 
 from cornerturn.errors import DeviceError
 from cornerturn.kernels.production import Production
+from cornerturn.op.arrays import StridedView
 from cornerturn.op.gpu_plan import SECTOR, plan
-from cornerturn.op.problem import Problem
+from cornerturn.op.problem import Problem, canonical
 from cornerturn.toolchain import compile_source
 
 
@@ -41,8 +42,8 @@ class Launcher:
         self._status = driver.CUresult.CUDA_SUCCESS
         arguments = (function, *launch.grid, *launch.block, launch.shared_bytes)
         parameters = ctypes.addressof(self._pointers)
-        enqueue: Callable[..., tuple[Any]] = driver.cuLaunchKernel
-        self._enqueue = lambda stream: enqueue(*arguments, stream, parameters, 0)
+        enqueue = driver.cuLaunchKernel
+        self._enqueue: Callable[[int], tuple[Any]] = lambda stream: enqueue(*arguments, stream, parameters, 0)
 
     def __call__(self, x: int, y: int, stream: int) -> None:
         """Launch.
@@ -57,21 +58,43 @@ class Launcher:
             raise DeviceError(f"kernel {self.production.entry} could not be launched: {status.name}")
 
 
-def run(problem: Problem, source: int, destination: int, stream: int, arch: str) -> None:
-    """Put the move of one problem on a stream.
+def run(source: StridedView, destination: StridedView, stream: int, arch: str) -> None:
+    """Put the copy, element by element, between two views of one shape and item size on a stream.
 
     Args:
-        problem: from ``canonical``.
-        source: device address of the input's element (0, ..., 0).
-        destination: device address of the output's element (0, ..., 0).
+        source: what to read, in the memory of a device whose context is current.
+        destination: what to write, in the same memory; shares nothing with ``source``.
         stream: ``CUstream`` of the caller, as an integer.
-        arch: the device's architecture, for example ``sm_90``; its context must be current.
+        arch: the device's architecture, for example ``sm_90``.
 
     Raises:
         DeviceError: the driver refuses the kernel or its launch.
     """
-    x, y = source + problem.offset_in, destination + problem.offset_out
-    launcher(problem, x % SECTOR, y % SECTOR, arch)(x, y, stream)
+    x, y = source.pointer, destination.pointer
+    prepared = _prepared(
+        source.itemsize, source.shape, source.strides, destination.strides, x % SECTOR, y % SECTOR, arch
+    )
+    if prepared is not None:
+        launch, offset_in, offset_out = prepared
+        launch(x + offset_in, y + offset_out, stream)
+
+
+@lru_cache(maxsize=4096)
+def _prepared(
+    itemsize: int,
+    shape: tuple[int, ...],
+    strides_in: tuple[int, ...],
+    strides_out: tuple[int, ...],
+    x: int,
+    y: int,
+    arch: str,
+) -> tuple[Launcher, int, int] | None:
+    """Return what copies between elements (0, ..., 0) at ``x`` and ``y`` modulo 32, and the first elements' offsets."""
+    if 0 in shape:
+        return None
+    problem = canonical(itemsize, shape, strides_in, strides_out)
+    x, y = x + problem.offset_in, y + problem.offset_out
+    return launcher(problem, x % SECTOR, y % SECTOR, arch), problem.offset_in, problem.offset_out
 
 
 @lru_cache(maxsize=1024)

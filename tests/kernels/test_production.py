@@ -1,0 +1,187 @@
+"""The production kernels on the emulator: right at every shape, and as few sectors and wavefronts as there can be."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cornerturn.emulator import Emulation, Memory, emulate
+from cornerturn.kernels import production
+from cornerturn.kernels.production import MoveAxis, Production, TileShape
+from cornerturn.toolchain import compile_source
+
+ELEMENTS = (1, 2, 4, 8, 16)
+ALIGNED = {
+    1: TileShape(128, 128, 4, 256),
+    2: TileShape(64, 128, 4, 256),
+    4: TileShape(64, 64, 4, 256),
+    8: TileShape(32, 64, 2, 256),
+    16: TileShape(32, 32, 1, 256),
+}
+RAGGED = {
+    1: TileShape(256, 128, 4, 512),
+    2: TileShape(128, 64, 4, 256),
+    4: TileShape(64, 64, 4, 256),
+    8: TileShape(32, 64, 2, 256),
+    16: TileShape(16, 64, 1, 256),
+}
+
+
+def moved_axes(shape: tuple[int, ...], order: tuple[int, ...], element: int) -> list[MoveAxis]:
+    """The axes of ``x.transpose(order)`` into a C-contiguous y."""
+    strides_in = [element * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    result = [shape[axis] for axis in order]
+    return [(shape[axis], strides_in[axis], element * math.prod(result[k + 1 :])) for k, axis in enumerate(order)]
+
+
+def run(
+    kernel: Production, shape: tuple[int, ...], order: tuple[int, ...], element: int, x_skew: int = 0, y_skew: int = 0
+) -> Emulation:
+    """Emulate one move of random bytes, and check every byte of it and that nothing was done wrong."""
+    x = np.random.default_rng(0).integers(0, 256, (*shape, element), dtype=np.uint8)
+    want = np.ascontiguousarray(x.transpose(*order, len(shape)))
+    y = np.zeros_like(want)
+    memory = Memory()
+    arrays = {
+        "x": memory.bind(x.reshape(-1), "x", skew=x_skew),
+        "y": memory.bind(y.reshape(-1), "y", written=False, skew=y_skew),
+    }
+    image = compile_source(kernel.source).image(kernel.entry)
+    launch = kernel.launch
+    arguments = [arrays[item] if isinstance(item, str) else item for item in launch.arguments]
+    emulation = emulate(
+        image.ptx,
+        image.symbol,
+        memory,
+        grid=launch.grid,
+        block=launch.block,
+        arguments=arguments,
+        shared_bytes=launch.shared_bytes,
+    )
+    assert not emulation.hazards
+    assert not len(arrays["y"].unwritten())
+    assert np.array_equal(y, want)
+    return emulation
+
+
+def matrix(element: int, shape: tuple[int, int], tile: TileShape, x_units: bool = True, halo: int = 0) -> Production:
+    cols, rows = moved_axes(shape, (1, 0), element)
+    return production.tile(element, rows, cols, [], tile, x_units, halo)
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+def test_an_aligned_tile_wastes_nothing(element: int) -> None:
+    emulation = run(matrix(element, (256, 256), ALIGNED[element]), (256, 256), (1, 0), element)
+    for access in emulation.accesses:
+        if "param" in access.instruction:
+            continue  # how NVRTC reads a structure that is passed by value; constant memory in machine code
+        if access.space == "global":
+            assert access.width == 16
+            assert access.sectors == access.sectors_ideal == 16 * access.requests
+        elif access.space == "shared":
+            assert access.wavefronts == access.wavefronts_ideal
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("group", [None, (2, 2), (3, 5)])
+def test_an_aligned_tile_at_edges(element: int, group: tuple[int, int] | None) -> None:
+    tile = ALIGNED[element]
+    tile = TileShape(tile.rows, tile.cols, tile.micro_rows, tile.threads, group, wide=False)
+    for shape in ((272, 304), (16, 400), (400, 16)):
+        run(matrix(element, shape, tile), shape, (1, 0), element)
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("halo", [1, 2])
+@pytest.mark.parametrize("skews", [(0, 0), (1, 3)])
+def test_a_ragged_tile(element: int, halo: int, skews: tuple[int, int]) -> None:
+    x_skew, y_skew = (element * skew for skew in skews)
+    for shape in ((255, 257), (513, 130), (1, 300), (300, 1), (3, 5)):
+        kernel = matrix(element, shape, RAGGED[element], x_units=element == 16, halo=halo)
+        run(kernel, shape, (1, 0), element, x_skew, y_skew)
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+def test_ragged_rows_are_written_by_whole_sectors(element: int) -> None:
+    shape = (481, 255)
+    emulation = run(matrix(element, shape, RAGGED[element], element == 16, 2), shape, (1, 0), element)
+    stores = [a for a in emulation.accesses if (a.space, a.kind, a.width) == ("global", "store", 16)]
+    sectors, bytes_written = sum(a.sectors for a in stores), 16 * sum(a.lanes for a in stores)
+    assert bytes_written <= 32 * sectors <= 1.06 * bytes_written  # half sectors at the two ends of a row alone
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize(("shape", "x_units", "halo"), [((48, 3, 64), True, 0), ((41, 3, 57), False, 2)])
+def test_batches_of_tiles(element: int, shape: tuple[int, int, int], x_units: bool, halo: int) -> None:
+    cols, batch, rows = moved_axes(shape, (2, 1, 0), element)
+    tile = (RAGGED if halo else ALIGNED)[element]
+    run(production.tile(element, rows, cols, [batch], tile, x_units or element == 16, halo), shape, (2, 1, 0), element)
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("short", [2, 3, 4, 7, 16])
+def test_weave(element: int, short: int) -> None:
+    long = 16 // element * 75
+    batch, record, run_ = moved_axes((3, short, long), (0, 2, 1), element)
+    run(production.weave(element, run_, record, [batch]), (3, short, long), (0, 2, 1), element)
+    batch, run_, record = moved_axes((3, long, short), (0, 2, 1), element)
+    run(production.weave(element, run_, record, [batch]), (3, long, short), (0, 2, 1), element)
+
+
+@pytest.mark.parametrize("short", [3, 5])
+def test_weave_wastes_nothing(short: int) -> None:
+    """An odd pitch in shared memory; 16-byte accesses of whole sectors on both global ends."""
+    record, run_ = moved_axes((short, 8192), (1, 0), 1)
+    emulation = run(production.weave(1, run_, record, []), (short, 8192), (1, 0), 1)
+    for access in emulation.accesses:
+        if "param" in access.instruction:
+            continue  # how NVRTC reads a structure that is passed by value; constant memory in machine code
+        if access.space == "global":
+            assert access.width == 16
+            assert access.sectors == access.sectors_ideal
+        elif access.space == "shared":
+            assert access.wavefronts == access.wavefronts_ideal
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("items", [1, 2, 4])
+def test_rows(element: int, items: int) -> None:
+    for shape, order in (((16, 33, 4, 8), (0, 2, 1, 3)), ((1001,), (0,)), ((5, 7, 3), (1, 0, 2))):
+        run(production.rows(element, moved_axes(shape, order, element), 64, items), shape, order, element, element)
+
+
+BOXES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    ((3,) * 8, tuple(range(7, -1, -1))),
+    ((2,) * 12, tuple(range(11, -1, -1))),
+    ((999, 2, 2), (0, 2, 1)),
+    ((97,), (0,)),
+    ((41, 53), (1, 0)),
+    ((7, 1001, 3), (2, 0, 1)),
+    ((17, 5, 63), (1, 0, 2)),
+    ((3, 4, 5, 6, 7), (4, 0, 3, 2, 1)),
+    ((1, 1), (1, 0)),
+]
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize(("shape", "order"), BOXES)
+def test_box(element: int, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    run(production.box(element, moved_axes(shape, order, element)), shape, order, element, element % 16, 3 * element)
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_box_takes_any_permutation(data: st.DataObject) -> None:
+    shape = tuple(data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5)))
+    order = tuple(data.draw(st.permutations(range(len(shape)))))
+    run(production.box(2, moved_axes(shape, order, 2)), shape, order, 2)
+
+
+@given(st.integers(1, 2**31 - 1), st.integers(0, 2**31 - 1))
+def test_division_is_exact(divisor: int, n: int) -> None:
+    magic, shift = production.division(divisor)
+    assert 0 < magic < 2**32
+    for number in (n, n // divisor * divisor, max(n // divisor * divisor - 1, 0)):
+        assert ((magic * number >> 32) + number) >> shift == number // divisor

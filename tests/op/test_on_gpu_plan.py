@@ -1,0 +1,120 @@
+"""The GPU planner on the emulator: the kernel it chooses for each kind of problem, and that every choice is right."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cornerturn.emulator import Memory, emulate
+from cornerturn.kernels.production import Production
+from cornerturn.op.gpu_plan import ALIGNED_TILES, RAGGED_TILES, plan
+from cornerturn.op.problem import Problem, canonical
+from cornerturn.toolchain import compile_source
+
+ELEMENTS = (1, 2, 4, 8, 16)
+Shape = tuple[int, ...]
+
+# Shape, axes, and the kernel for 2-byte elements in arrays that begin on sectors.
+CASES: list[tuple[Shape, Shape, str]] = [
+    ((256, 256), (1, 0), "tile<2, 64, 64, 4, 128, true, 0"),
+    ((255, 257), (1, 0), "tile<2, 128, 128, 4, 512, false, 2"),
+    ((256, 255), (1, 0), "tile<2, 64, 64, 4, 128, false, 0"),
+    ((255, 256), (1, 0), "tile<2, 128, 128, 4, 512, true, 2"),
+    ((1600, 3), (1, 0), "weave<2, 3, 128, false"),
+    ((3, 1600), (1, 0), "weave<2, 3, 128, true"),
+    ((3, 64, 96), (0, 2, 1), "tile<2"),
+    ((2, 3, 16, 32), (0, 2, 3, 1), "weave<2, 3, 128, true"),
+    ((2, 16, 32, 3), (0, 3, 1, 2), "weave<2, 3, 128, false"),
+    ((2, 64, 16, 128), (0, 2, 1, 3), "rows<16"),
+    ((48, 32, 80), (2, 1, 0), "tile<2"),
+    ((52, 52, 64), (1, 0, 2), "rows<16"),
+    ((1001, 4), (1, 0), "box<2"),
+    ((2, 4096), (1, 0), "weave<2, 2, 128, true"),
+    ((5, 5), (1, 0), "box<2"),
+    ((99, 2, 2), (0, 2, 1), "box<2"),
+    ((30, 64, 24), (0, 2, 1), "tile<2, 128, 24"),
+    ((40, 24, 130), (0, 2, 1), "tile<2"),
+    ((3,) * 8, tuple(range(7, -1, -1)), "box<2"),
+    ((1, 1003), (1, 0), "rows<2"),
+    ((63, 40, 7), (1, 0, 2), "rows<2"),
+    ((1, 1), (1, 0), "rows<2"),
+]
+
+
+def transposition(shape: Shape, axes: Shape, element: int) -> Problem:
+    x = np.empty(0, f"V{element}")
+    strides = [element * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    result = tuple(shape[axis] for axis in axes)
+    strides_out = tuple(element * math.prod(result[axis + 1 :]) for axis in range(len(shape)))
+    return canonical(x.itemsize, result, tuple(strides[axis] for axis in axes), strides_out)
+
+
+def check(kernel: Production, shape: Shape, axes: Shape, element: int, x_skew: int = 0, y_skew: int = 0) -> None:
+    x = np.random.default_rng(0).integers(0, 256, (*shape, element), dtype=np.uint8)
+    want = np.ascontiguousarray(x.transpose(*axes, len(shape)))
+    y = np.zeros_like(want)
+    memory = Memory()
+    arrays = {
+        "x": memory.bind(x.reshape(-1), "x", skew=x_skew),
+        "y": memory.bind(y.reshape(-1), "y", written=False, skew=y_skew),
+    }
+    image = compile_source(kernel.source).image(kernel.entry)
+    launch = kernel.launch
+    emulation = emulate(
+        image.ptx,
+        image.symbol,
+        memory,
+        grid=launch.grid,
+        block=launch.block,
+        arguments=[arrays[item] if isinstance(item, str) else item for item in launch.arguments],
+        shared_bytes=launch.shared_bytes,
+    )
+    assert not emulation.hazards
+    assert not len(arrays["y"].unwritten())
+    assert np.array_equal(y, want)
+
+
+@pytest.mark.parametrize(("shape", "axes", "kernel"), CASES)
+def test_the_kernel_of_a_problem(shape: Shape, axes: Shape, kernel: str) -> None:
+    assert plan(transposition(shape, axes, 2), 0, 0).entry.startswith(kernel)
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize(("shape", "axes", "kernel"), CASES)
+def test_every_plan_is_right(shape: Shape, axes: Shape, kernel: str, element: int) -> None:
+    for x, y in ((0, 0), (element, 3 * element)):
+        check(plan(transposition(shape, axes, element), x, y), shape, axes, element, x, y)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_permutation(data: st.DataObject) -> None:
+    element = data.draw(st.sampled_from(ELEMENTS))
+    shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 5, 8, 16, 33]), min_size=1, max_size=4)))
+    axes = tuple(data.draw(st.permutations(range(len(shape)))))
+    x, y = (element * data.draw(st.integers(0, 32 // element)) for _ in range(2))
+    check(plan(transposition(shape, axes, element), x, y), shape, axes, element, x, y)
+
+
+def test_an_address_that_no_element_fits_is_served_by_smaller_ones() -> None:
+    problem = transposition((40, 24), (1, 0), 16)
+    kernel = plan(problem, 8, 0)
+    assert kernel.entry.startswith("rows<8")
+    check(kernel, (40, 24), (1, 0), 16, 8, 0)
+
+
+def test_more_than_2_to_the_31_elements() -> None:
+    """Not run: the launch alone must be one that a device takes."""
+    for shape in ((2, 1 << 30), (1 << 16, (1 << 16) + 8), (3, 1 << 10, 1 << 21), ((1 << 31) + 11, 1)):
+        axes = tuple(range(len(shape)))[::-1]
+        grid = plan(transposition(shape, axes, 2), 0, 0).launch.grid
+        assert 1 <= grid[0] < 2**31
+        assert grid[1:] == (1, 1)
+
+
+def test_no_tile_needs_more_shared_memory_than_any_kernel_gets() -> None:
+    for table in (ALIGNED_TILES, RAGGED_TILES):
+        for element, shapes in table.items():
+            assert all(shape.cols * element * (shape.rows + 1) <= 48 * 1024 for shape in shapes)
