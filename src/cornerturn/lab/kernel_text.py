@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cornerturn.emulator import Access
+from cornerturn.emulator.ptx import Instruction
 from cornerturn.kernels.kernel import CudaSource, Source
 
 
@@ -22,7 +23,7 @@ class KernelText:
     first: int
     lines: tuple[str, ...]
 
-    def line_of(self, access: Access) -> int:
+    def line_of(self, access: Access | Instruction) -> int:
         """The kernel's own line that ``access`` comes from: its innermost location that lies inside of the kernel."""
         numbers = [int(place.rpartition(":")[2]) for place in (access.location, *access.inlined_at)]
         inside = range(self.first, self.first + len(self.lines))

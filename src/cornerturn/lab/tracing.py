@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cornerturn.emulator import Movement
 from cornerturn.emulator.report import Extent, Kind
@@ -11,6 +12,8 @@ from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.observation import BlockRun, Element, require_inside, run_block
 from cornerturn.toolchain import DEFAULT_ARCH
+
+Writers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -96,11 +99,20 @@ def trace(
 
 
 def _steps(run: BlockRun, number: int) -> Iterator[Step]:
-    writer = np.full(_shared_bytes(run), -1)
-    for movement in run.movements:
+    for movement, writer in with_writers(run):
         mine = np.flatnonzero(movement.thread == number)
         if mine.size:
             yield _step(run, movement, int(mine[0]), writer)
+
+
+def with_writers(run: BlockRun) -> Iterator[tuple[Movement, Writers]]:
+    """Each movement of a block, with the thread that stored each byte of shared memory before it, or -1.
+
+    The array is one and the same: it changes when the next movement is asked for.
+    """
+    writer = np.full(_shared_bytes(run), -1)
+    for movement in run.movements:
+        yield movement, writer
         if movement.memory == "shared" and movement.kind == "store":
             for byte in range(movement.width):
                 writer[movement.offset + byte] = movement.thread
@@ -112,7 +124,7 @@ def _shared_bytes(run: BlockRun) -> int:
     return max(ends, default=0)
 
 
-def _step(run: BlockRun, movement: Movement, lane: int, writer: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Step:
+def _step(run: BlockRun, movement: Movement, lane: int, writer: Writers) -> Step:
     offset, size = int(movement.offset[lane]), run.element_bytes
     cells = range(offset, offset + movement.width, size)
     values = np.ascontiguousarray(movement.values[lane]).view(f"u{size}")
