@@ -35,7 +35,7 @@ def _table(results: Sequence[Comparison]) -> Table:
     table.add_column("case", "geometric mean", no_wrap=True)
     for engine in engines:
         shares = [result.roof_share for result in results if result.engine == engine and result.roof_share]
-        mean = f"{geometric_mean(shares):.0%}" if shares and engine != ROOF else ""
+        mean = _percent(geometric_mean(shares)) if shares and engine != ROOF else ""
         table.add_column(engine, mean, justify="right", style="bold" if engine == OURS else "")
     for case in dict.fromkeys(result.case for result in results):
         of_case = {result.engine: result for result in results if result.case == case}
@@ -52,7 +52,12 @@ def _cell(result: Comparison, is_fastest: bool) -> Text:
         return Text("-", "dim")
     if result.engine == ROOF:
         return Text(f"{result.gbps:.1f}")
-    return Text(f"{result.roof_share:.0%}", "green" if is_fastest else "")
+    return Text(_percent(result.roof_share), "green" if is_fastest else "")
+
+
+def _percent(share: float) -> str:
+    """One decimal below 10%."""
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
 
 
 def _notes(results: Sequence[Comparison]) -> list[Text]:
