@@ -29,6 +29,7 @@ class Barriers:
         self.needed = np.zeros(wave.shape, dtype=np.int32)
         self.block = np.zeros(wave.shape, dtype=np.int32)
         self.occupied = False
+        self.passed = np.zeros(wave.shape, dtype=bool)  # lanes at work behind a barrier at which their block waits
 
     @property
     def waiting(self) -> Array:
@@ -41,6 +42,11 @@ class Barriers:
         np.copyto(self.needed, needed.astype(np.int32), where=mask)
         self.block[mask] = block
         self.occupied = True
+
+    def passed_by(self, mask: Array, rank: int) -> None:
+        """The lanes of ``mask`` execute the basic block of ``rank`` while others may wait for them."""
+        behind = (self.waiting & (self.needed == 0) & (self.block < rank)).any(axis=1)
+        self.passed |= mask & behind[:, None]
 
     def release(self) -> None:
         """Let go every barrier that is complete.
@@ -61,8 +67,23 @@ class Barriers:
         if not released.any():
             raise BarrierError(self._deadlock())
         self._check_convergence(released)
+        self._check_attendance(released)
         self.number[released] = _FREE
         self.occupied = bool(self.waiting.any())
+
+    def _check_attendance(self, released: Array) -> None:
+        """A thread that has exited before a barrier is not waited for; one that went on without it is at fault."""
+        for row in np.flatnonzero((self.passed & ~self.wave.alive & released.any(axis=1)[:, None]).any(axis=1)):
+            first = row * self.wave.shape[1]
+            at = int(self.block[row, released[row]].min())
+            barrier, block = self._barrier(at), self.blocks[at]
+            message = (
+                f"{int(released[row].sum())} threads wait here and others of their block go on without it; every "
+                "thread that has not exited must reach it"
+            )
+            absent = first + np.flatnonzero(self.passed[row] & ~self.wave.alive[row])
+            self.wave.fault(block.start + len(block.body), barrier, "barrier not reached by all", message, absent)
+        self.passed[released.any(axis=1)] = False
 
     def _check_convergence(self, released: Array) -> None:
         """All threads of a warp must be at the same barrier instruction (PTX ISA, bar.sync: aligned)."""

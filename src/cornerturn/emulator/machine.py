@@ -71,6 +71,8 @@ class Machine:
     ) -> None:
         decoded = self.decoded[rank]
         block, end = decoded.block, decoded.block.end
+        if barriers.occupied and block.body:
+            barriers.passed_by(mask, rank)
         lanes = Lanes(mask, whole=bool((mask == wave.alive).all()))
         size = len(block.body) + (end is not None)
         wave.ledger.warp_instructions += size * lanes.warps

@@ -18,7 +18,8 @@ class Access:
 
     A request is one execution by one warp with at least one active lane. Sectors are 32 bytes, lines 128 bytes;
     both are counted for global memory only. Wavefronts are passes over the 32 banks, for shared memory only.
-    The ideal of each is what the same active lanes would need if their bytes lay packed.
+    The ideal of each is what the same active lanes would need if their bytes lay packed, or what was found where
+    lanes that share addresses need less.
     An asynchronous copy appears twice: as a global load and as a shared store.
 
     Attributes:

@@ -17,8 +17,8 @@ from cornerturn.toolchain import DEFAULT_ARCH, build
 
 Shape = tuple[int, int]
 
-SHAPES: tuple[Shape, ...] = ((256, 256), (288, 520), (100, 36), (67, 131), (1, 1), (1, 133), (133, 1))
-"""Square and whole tiles; more than 2**17 elements; multiples of 4 only; ragged; tiny; one row; one column."""
+SHAPES: tuple[Shape, ...] = ((256, 256), (97, 97), (288, 520), (100, 36), (67, 131), (1, 1), (1, 133), (133, 1))
+"""Square, whole tiles and ragged; more than 2**17 elements; multiples of 4 only; ragged; tiny; one row; one column."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Fault:
     """One thing that is wrong with a kernel.
 
     Attributes:
-        kind: its name: ``race``, ``out of bounds``, ``edge missing``, ``barrier never completes``, ...
+        kind: its name: ``race``, ``out of bounds``, ``edge missing``, ``barrier not reached by all``, ...
         location: ``file:line``, empty where no line is to blame.
         message: one sentence, as seen at the first of the shapes.
         shapes: of x, where it shows.
@@ -136,7 +136,9 @@ def _try(kernel: Kernel, x: Matrix, arch: str) -> tuple[Emulation | None, list[F
     places = {access.position: access.location for access in emulation.accesses}
     mistake = recognise(run.output, expected_output(kernel, x), x, stores.to_y >= 0)
     if mistake:
-        position = stores.to_y[mistake.index]
+        position = int(stores.to_y[mistake.index])
+        if position < 0:  # nobody wrote it: the store that should have is one of those to y
+            position = int(stores.to_y.max())
         faults.append(Fault(mistake.kind, places.get(position, ""), mistake.message, (shape,)))
     if not np.array_equal(given, x):
         row, col = divmod(int(np.flatnonzero(given != x)[0]), shape[1])
@@ -164,7 +166,7 @@ class _Stores:
 
 def _fatal(error: EmulatorError, shape: Shape) -> Fault:
     """The fault of a kernel that cannot be executed to its end; messages begin with the line where there is one."""
-    kind = "barrier never completes" if isinstance(error, BarrierError) else "cannot be executed"
+    kind = "barrier not reached by all" if isinstance(error, BarrierError) else "cannot be executed"
     match = re.match(r"(\S+:\d+): (.*)", str(error), re.DOTALL)
     return Fault(kind, match[1] if match else "", match[2] if match else str(error), (shape,))
 

@@ -129,8 +129,8 @@ def _missing(y: Matrix, x: Matrix, unwritten: NDArray[np.bool_]) -> Mistake:
     edge = np.ones_like(lost)
     edge[:down, :along] = False
     if np.array_equal(edge, lost):
-        ends = [f"last {n} {axis}" for n, axis in ((rows - down, "rows"), (cols - along, "columns")) if n]
-        return Mistake("edge missing", f"the {' and the '.join(ends)} of x never arrive in y", at)
+        ends = [f"last {_counted(n, noun)}" for n, noun in ((rows - down, "row"), (cols - along, "column")) if n]
+        return Mistake("edge missing", f"missing from y: the {' and the '.join(ends)} of x", at)
     place = divmod(at, rows)
     return Mistake(
         "elements never written", f"{count} of {y.size} elements; the first is y[{place[0]}, {place[1]}]", at
@@ -144,3 +144,7 @@ def _one(y: Matrix, expected: Matrix, x: Matrix, at: int) -> str:
     got = "x[{}, {}]".format(*divmod(source, x.shape[1])) if source >= 0 else f"0x{int(y[place]):08x}, no element of x"
     due = "x[{}, {}]".format(*divmod(int(_sources(expected[place].reshape(1, 1), x)[0]), x.shape[1]))
     return f"y[{place[0]}, {place[1]}] is {got} and should be {due}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}s" if number > 1 else noun
