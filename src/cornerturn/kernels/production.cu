@@ -12,7 +12,6 @@ using i64 = long long;
 
 constexpr int WARP = 32;
 constexpr int UNIT = 16;    // bytes
-constexpr int MAX_AXES = 32;
 
 // One axis outside of the tile. `magic` and `shift` divide by `extent` without a division, for numbers below 2^31
 // (T. Granlund, P. Montgomery, Division by Invariant Integers using Multiplication, 1994, figure 4.1).
@@ -23,9 +22,11 @@ struct Axis {
     __device__ u32 divide(u32 n) const { return (__umulhi(n, magic) + n) >> shift; }
 };
 
+// Room for N of them: parameters are copied at every launch.
+template <int N>
 struct Axes {
     u32 count, unused[3];
-    Axis axis[MAX_AXES];
+    Axis axis[N];
 };
 
 // Split n into a coordinate along `axis`, returned, and the number of all further axes, left in n.
@@ -36,7 +37,8 @@ __device__ u32 next_coordinate(u32& n, const Axis& axis) {
 }
 
 // Move x and y to where block n of the axes from `first` on begins.
-__device__ void enter(const Axes& axes, u32 first, u32 n, const u8*& x, u8*& y) {
+template <int N>
+__device__ void enter(const Axes<N>& axes, u32 first, u32 n, const u8*& x, u8*& y) {
     for (u32 a = first; a < axes.count; ++a) {
         const u32 coordinate = next_coordinate(n, axes.axis[a]);
         x += coordinate * axes.axis[a].stride_in;
@@ -176,9 +178,9 @@ __device__ u32 column_word(const Unit (&row)[P], int column, int word) {
 //   groups. Otherwise two do: the tiles' rows, their columns.
 // RESIDENT: blocks a multiprocessor should hold. Fewer leave a thread the registers to keep all its reads in flight.
 template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO, bool GROUPED, bool WIDE,
-          int RESIDENT>
+          int RESIDENT, int AXES>
 __global__ void __launch_bounds__(THREADS, RESIDENT) tile(const u8* x, u8* y, int rows, int cols, i64 pitch_in, i64 pitch_out,
-                                                i64 x_first, i64 x_end, const __grid_constant__ Axes axes) {
+                                                i64 x_first, i64 x_end, const __grid_constant__ Axes<AXES> axes) {
     constexpr int V = UNIT / E;
     constexpr int LEAD = HALO * V;  // rows of x before the tile's own
     constexpr int UNIT_ROWS = R / V, UNIT_COLS = C / V;
@@ -290,9 +292,9 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) tile(const u8* x, u8* y, in
 
 // rows: the innermost axis stays innermost. A thread moves ITEMS elements, as wide as the rows allow; consecutive threads
 //   follow the axes. The first `inner` axes number the elements of a slab, the others the slabs.
-template <int E, int THREADS, int ITEMS>
+template <int E, int THREADS, int ITEMS, int AXES>
 __global__ void __launch_bounds__(THREADS, 2048 / THREADS) rows(const u8* x, u8* y, u32 slab, u32 inner,
-                                                const __grid_constant__ Axes axes) {
+                                                const __grid_constant__ Axes<AXES> axes) {
     u32 block = blockIdx.x;
     const u32 first = next_coordinate(block, axes.axis[inner]) * (THREADS * ITEMS) + threadIdx.x;
     enter(axes, inner + 1, block, x, y);
@@ -350,8 +352,8 @@ __device__ u32 woven_word(const Unit (&unit)[K], int word) {
 // weave: one short axis of K elements. Interleaving, K rows of x become records of K in y; else records of x become
 //   K rows of y. A thread turns V records in registers. The side of the records is one contiguous run, which the
 //   warp passes through shared memory, so that its accesses are contiguous too: K units a thread, an odd pitch.
-template <int E, int K, int THREADS, bool INTERLEAVE>
-__global__ void __launch_bounds__(THREADS) weave(const u8* x, u8* y, u32 groups, i64 pitch, const __grid_constant__ Axes axes) {
+template <int E, int K, int THREADS, bool INTERLEAVE, int AXES>
+__global__ void __launch_bounds__(THREADS) weave(const u8* x, u8* y, u32 groups, i64 pitch, const __grid_constant__ Axes<AXES> axes) {
     constexpr int PITCH = K | 1;
     __shared__ Unit shared[THREADS * PITCH];
 
@@ -408,11 +410,12 @@ __global__ void __launch_bounds__(THREADS) weave(const u8* x, u8* y, u32 groups,
 // box: any axes, any strides. A block moves a box that is a contiguous run, or a few axes, in x and in y alike,
 //   element by element through shared memory. Element e of a side's order is e = hi * low count + lo; a table for lo
 //   and one for hi hold what each adds to the address and to the place in shared memory.
+template <int N>
 struct Side {
     u32 low, high;      // entries of the two tables
     u32 magic, shift;   // divide by `low`
     u32 low_axes, axes; // axes of the low table, of both
-    u32 axis[MAX_AXES]; // which axes of the box, fastest first
+    u32 axis[N]; // which axes of the box, fastest first
 };
 
 struct BoxAxis {
@@ -423,10 +426,11 @@ struct BoxAxis {
     i64 stride_in, stride_out;  // bytes
 };
 
+template <int N>
 struct Box {
     u32 volume, axes, unused[2];
-    Side in, out;
-    BoxAxis axis[MAX_AXES];
+    Side<N> in, out;
+    BoxAxis axis[N];
 };
 
 struct Entry {
@@ -436,9 +440,9 @@ struct Entry {
 
 __device__ u32 divide(u32 n, u32 magic, u32 shift) { return (__umulhi(n, magic) + n) >> shift; }
 
-template <int TABLE, bool IN>
-__device__ void fill(Entry* table, const Box& box, const u32* start) {
-    const Side& side = IN ? box.in : box.out;
+template <int TABLE, bool IN, int N>
+__device__ void fill(Entry* table, const Box<N>& box, const u32* start) {
+    const Side<N>& side = IN ? box.in : box.out;
     for (u32 t = threadIdx.x; t < side.low + side.high; t += blockDim.x) {
         const bool low = t < side.low;
         u32 n = low ? t : t - side.low;
@@ -456,11 +460,11 @@ __device__ void fill(Entry* table, const Box& box, const u32* start) {
     }
 }
 
-template <int E, int VOLUME, int TABLE, int THREADS>
-__global__ void __launch_bounds__(THREADS) box(const u8* x, u8* y, const __grid_constant__ Box box) {
+template <int E, int VOLUME, int TABLE, int THREADS, int AXES>
+__global__ void __launch_bounds__(THREADS) box(const u8* x, u8* y, const __grid_constant__ Box<AXES> box) {
     __shared__ Element<E> staged[VOLUME + VOLUME / 32];
     __shared__ Entry in[2 * TABLE], out[2 * TABLE];
-    __shared__ u32 start[MAX_AXES];
+    __shared__ u32 start[AXES];
 
     u32 block = blockIdx.x;
     for (u32 a = 0; a < box.axes; ++a) {

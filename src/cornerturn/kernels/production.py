@@ -18,7 +18,8 @@ from cornerturn.kernels.source import read_source
 
 UNIT = 16
 """Bytes of the access of one thread."""
-MAX_AXES = 32
+AXES_ROOM = (4, 8, 16, 40)
+"""Axes for which kernels have room. An array has at most 32; tiles and halves of axes come on top."""
 MAX_BLOCKS = 2**31 - 1
 INDEX_LIMIT = 2**31
 """Numbers below it are divided exactly by the kernels' multiplication."""
@@ -29,24 +30,26 @@ MoveAxis = tuple[int, int, int]
 TEXT = read_source("production.cu")
 
 _AXIS = np.dtype([("extent", "u4"), ("magic", "u4"), ("shift", "u4"), ("unused", "u4"), ("in", "i8"), ("out", "i8")])
-_AXES = np.dtype([("count", "u4"), ("unused", "u4", 3), ("axis", _AXIS, MAX_AXES)])
-_SIDE = np.dtype(
-    [(name, "u4") for name in ("low", "high", "magic", "shift", "low_axes", "axes")] + [("axis", "u4", MAX_AXES)]
-)
 _BOX_AXIS = np.dtype(
     [(name, "u4") for name in ("extent", "magic", "shift", "place", "whole", "tiles", "tiles_magic", "tiles_shift")]
     + [("in", "i8"), ("out", "i8")]
 )
-_BOX = np.dtype(
-    [
-        ("volume", "u4"),
-        ("axes", "u4"),
-        ("unused", "u4", 2),
-        ("in", _SIDE),
-        ("out", _SIDE),
-        ("axis", _BOX_AXIS, MAX_AXES),
-    ]
-)
+
+
+def _axes_type(room: int) -> np.dtype[Any]:
+    return np.dtype([("count", "u4"), ("unused", "u4", 3), ("axis", _AXIS, room)])
+
+
+def _box_type(room: int) -> np.dtype[Any]:
+    side = [(name, "u4") for name in ("low", "high", "magic", "shift", "low_axes", "axes")] + [("axis", "u4", room)]
+    return np.dtype(
+        [("volume", "u4"), ("axes", "u4"), ("unused", "u4", 2), ("in", side), ("out", side), ("axis", _BOX_AXIS, room)]
+    )
+
+
+def _room(count: int) -> int:
+    """Return for how many axes a kernel is compiled that is to take ``count``."""
+    return next(room for room in AXES_ROOM if count <= room)
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def tile(
     axes = [*((count, 0, 0) for count in counts), *reversed(outer)]
     first, last = _reach([rows, cols, *outer])
     numbers = f"{element}, {shape.rows}, {shape.cols}, {shape.micro_rows}, {shape.threads}"
-    flags = f"{_cpp(x_units)}, {halo}, {_cpp(grouped)}, {_cpp(shape.wide)}, {shape.resident}"
+    flags = f"{_cpp(x_units)}, {halo}, {_cpp(grouped)}, {_cpp(shape.wide)}, {shape.resident}, {_room(len(axes))}"
     shared_bytes = shape.cols * element * (shape.rows + 1)
     arguments = (
         "x",
@@ -156,7 +159,7 @@ def rows(element: int, axes: Sequence[MoveAxis], threads: int = 256, items: int 
     numbered = [*fastest_first[:inner], (ceil_div(slab, share), 0, 0), *fastest_first[inner:]]
     arguments = ("x", "y", np.uint32(slab), np.uint32(inner), _pack_axes(numbered))
     launch = Launch((_blocks(numbered[inner:]), 1, 1), (threads, 1, 1), arguments)
-    return Production(f"rows<{element}, {threads}, {items}>", launch)
+    return Production(f"rows<{element}, {threads}, {items}, {_room(len(numbered))}>", launch)
 
 
 def weave(
@@ -175,7 +178,7 @@ def weave(
     groups = long[0] * element // UNIT
     axes = [(ceil_div(groups, threads), 0, 0), *reversed(outer)]
     arguments = ("x", "y", np.uint32(groups), np.int64(pitch), _pack_axes(axes))
-    numbers = f"{element}, {short[0]}, {threads}, {_cpp(interleave)}"
+    numbers = f"{element}, {short[0]}, {threads}, {_cpp(interleave)}, {_room(len(axes))}"
     return Production(f"weave<{numbers}>", Launch((_blocks(axes), 1, 1), (threads, 1, 1), arguments))
 
 
@@ -189,12 +192,13 @@ def box(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Productio
     extents = _grow_box(element, axes, volume_limit)
     sides = [_side_order(axes, 1), _side_order(axes, 2)]
     volume = math.prod(extents)
-    packed: Any = np.zeros((), _BOX)
+    room = _room(len(axes))
+    packed: Any = np.zeros((), _box_type(room))
     packed["volume"], packed["axes"] = volume, len(axes)
     for name, order in zip(("in", "out"), sides, strict=True):
         boxed = [axis for axis in order if extents[axis] > 1]
         low_axes, low, high = _split([extents[axis] for axis in boxed])
-        packed[name] = (low, high, *division(low), low_axes, len(boxed), [*boxed, *[0] * (MAX_AXES - len(boxed))])
+        packed[name] = (low, high, *division(low), low_axes, len(boxed), [*boxed, *[0] * (room - len(boxed))])
     place = 1
     tiles = [ceil_div(axis[0], extent) for axis, extent in zip(axes, extents, strict=True)]
     for axis in sides[0]:
@@ -207,7 +211,7 @@ def box(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Productio
     for name in ("in", "out"):
         count = packed[name]["axes"]
         packed[name]["axis"][:count] = len(axes) - 1 - packed[name]["axis"][:count]
-    entry = f"box<{element}, {volume_limit}, {BOX_TABLE}, {threads}>"
+    entry = f"box<{element}, {volume_limit}, {BOX_TABLE}, {threads}, {room}>"
     return Production(entry, Launch((math.prod(tiles), 1, 1), (threads, 1, 1), ("x", "y", packed[()])))
 
 
@@ -299,7 +303,7 @@ def division(divisor: int) -> tuple[int, int]:
 
 
 def _pack_axes(axes: Sequence[MoveAxis]) -> np.generic:
-    packed: Any = np.zeros((), _AXES)
+    packed: Any = np.zeros((), _axes_type(_room(len(axes))))
     packed["count"] = len(axes)
     for place, (extent, stride_in, stride_out) in enumerate(axes):
         packed["axis"][place] = (extent, *division(extent), 0, stride_in, stride_out)
