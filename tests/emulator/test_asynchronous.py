@@ -91,6 +91,30 @@ def test_only_what_was_waited_for_is_there(wait: str, read: int, missing: int):
     assert np.array_equal(y.reshape(4, 32)[:present], x.reshape(4, 32)[:present, ::-1])
 
 
+def test_a_pipeline_gets_each_stage_in_its_turn():
+    text = (
+        PRELUDE
+        + """
+    extern "C" __global__ void kernel(const int* x, int* y) {
+        __shared__ int tile[2][64];
+        fetch<4>(&tile[0][threadIdx.x], x + threadIdx.x);
+        commit();
+        for (int stage = 0; stage < 5; ++stage) {
+            if (stage < 4) fetch<4>(&tile[~stage & 1][threadIdx.x], x + (stage + 1) * 64 + threadIdx.x);
+            commit();
+            wait<1>();
+            __syncthreads();
+            y[stage * 64 + threadIdx.x] = tile[stage & 1][63 - threadIdx.x];
+            __syncthreads();
+        }
+    }"""
+    )
+    x = np.arange(320, dtype=np.int32)
+    y = np.zeros_like(x)
+    assert launch_cuda(text, x, y, block=64).hazards == ()
+    assert np.array_equal(y.reshape(5, 64), x.reshape(5, 64)[:, ::-1])
+
+
 def test_uncommitted_copies_wait_for_wait_all():
     text = (
         PRELUDE

@@ -9,7 +9,7 @@ import pytest
 from cornerturn.emulator import machine
 from cornerturn.errors import EmulatorError
 
-from .harness import image_of, launch_cuda, launch_ptx
+from .harness import HEADER, image_of, launch_cuda, launch_ptx
 
 THREADS = 96
 
@@ -182,6 +182,44 @@ def test_each_arm_is_a_request_and_what_follows_is_whole():
     assert stores_by_line(TWO_ARMS, _MIXED) == {3: (2, 32), 5: (2, 32), 6: (2, 64)}
     assert stores_by_line(TWO_ARMS, _APART) == {3: (1, 32), 5: (1, 32), 6: (2, 64)}
     assert stores_by_line(TWO_ARMS, 0 * _MIXED) == {5: (2, 64), 6: (2, 64)}
+
+
+def test_lanes_meet_again_wherever_the_text_puts_that():
+    """The block where the arms meet stands before one of them."""
+    text = f"""{HEADER}
+    .visible .entry kernel(.param .u64 p) {{
+        .reg .u64 %at; .reg .u32 %t; .reg .pred %p;
+        ld.param.u64 %at, [p]; mov.u32 %t, %tid.x; setp.lt.u32 %p, %t, 9;
+        mad.wide.u32 %at, %t, 4, %at;
+        @%p bra far;
+        st.global.u32 [%at], 1;
+    meet:
+        st.global.u32 [%at+128], 2;
+        ret;
+    far:
+        st.global.u32 [%at], 3;
+        bra meet;
+    }}"""
+    y = np.zeros(64, dtype=np.uint32)
+    accesses = launch_ptx(text, "kernel", y).accesses
+    assert y.tolist() == [3] * 9 + [1] * 23 + [2] * 32
+    assert [(access.requests, access.lanes) for access in accesses] == [(1, 23), (1, 32), (1, 9)]
+
+
+def test_a_lane_may_run_off_the_end():
+    text = f"""{HEADER}
+    .visible .entry kernel(.param .u64 p) {{
+        .reg .u64 %at; .reg .u32 %t; .reg .pred %p;
+        ld.param.u64 %at, [p]; mov.u32 %t, %tid.x; setp.lt.u32 %p, %t, 40;
+        mad.wide.u32 %at, %t, 4, %at;
+        @!%p bra last;
+        bar.sync 0;
+    last:
+        st.global.u32 [%at], 1;
+    }}"""
+    y = np.zeros(64, dtype=np.uint32)
+    launch_ptx(text, "kernel", y, block=64)
+    assert y.all()
 
 
 def test_a_loop_counts_the_lanes_that_are_still_in_it():
