@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab import check, read_kernel

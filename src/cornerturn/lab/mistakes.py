@@ -56,8 +56,8 @@ def recognise(y: Matrix, expected: Matrix, x: Matrix, written: NDArray[np.bool_]
     places = np.flatnonzero(written)
     sources = _sources(y, x)[places]
     at = int(np.flatnonzero(wrong & written)[0])
-    for kind, meaning, place in _patterns(*x.shape):
-        if (sources >= 0).all() and np.array_equal(place(sources), places):
+    for kind, meaning, fits in _patterns(*x.shape):
+        if (sources >= 0).all() and fits(sources, places):
             return Mistake(kind, f"{meaning}; {_one(y, expected, x, at)}", at)
     count = int(np.count_nonzero(wrong))
     never = int(np.count_nonzero(~written))
@@ -75,46 +75,45 @@ def _sources(y: Matrix, x: Matrix) -> Index:
     return np.where(values[found] == y.reshape(-1), found, -1)
 
 
-def _patterns(rows: int, cols: int) -> list[tuple[str, str, Callable[[Index], Index]]]:
-    """Kind, meaning, and where in y, flat, each element of x ends up."""
+def _patterns(rows: int, cols: int) -> list[tuple[str, str, Callable[[Index, Index], bool]]]:
+    """Kind, meaning, and whether it fits: flat indices in x, and the flat indices in y at which they are found."""
 
-    def tiles(side: int, turn: Callable[[Index, Index], tuple[Index, Index]]) -> Callable[[Index], Index]:
-        def place(source: Index) -> Index:
-            down, along = turn(source // cols, source % cols)
-            return down * rows + along
+    def ends_up(place: Callable[[Index, Index], Index]) -> Callable[[Index, Index], bool]:
+        return lambda sources, places: np.array_equal(place(sources // cols, sources % cols), places)
 
-        return place
+    def comes_from(source: Callable[[Index, Index], Index]) -> Callable[[Index, Index], bool]:
+        return lambda sources, places: np.array_equal(source(places % rows, places // rows), sources)
 
-    patterns: list[tuple[str, str, Callable[[Index], Index]]] = [
-        ("not transposed", "y holds x as it was", lambda source: source),
+    patterns = [
+        ("not transposed", "y holds x as it was", ends_up(lambda r, c: r * cols + c)),
         (
             "rows and cols exchanged",
             f"y is the transpose of x taken as {cols} x {rows}",
-            lambda source: source % rows * cols + source // rows,
+            ends_up(lambda r, c: (r * cols + c) % rows * cols + (r * cols + c) // rows),
         ),
         (
             "wrong pitch of y",
             f"rows of y are placed {cols} elements apart and not {rows}",
-            lambda source: source % cols * cols + source // cols,
+            ends_up(lambda r, c: c * cols + r),
         ),
         (
             "wrong pitch of x",
             f"rows of x are taken {rows} elements apart and not {cols}",
-            lambda source: source % rows * rows + source // rows,
+            comes_from(lambda r, c: r * rows + c),
         ),
     ]
     for side in _TILES:
+
+        def moved(r: Index, c: Index, n: int = side) -> Index:
+            return (c // n * n + r % n) * rows + r // n * n + c % n
+
+        def turned(r: Index, c: Index, n: int = side) -> Index:
+            return (r // n * n + c % n) * rows + c // n * n + r % n
+
+        tiles = f"{side} x {side} tiles"
         patterns += [
-            (
-                "tiles not turned",
-                f"{side} x {side} tiles are in the right places, but their elements are not transposed",
-                tiles(side, lambda r, c, n=side: (c // n * n + r % n, r // n * n + c % n)),  # type: ignore[misc]
-            ),
-            (
-                "tiles not moved",
-                f"elements are transposed within {side} x {side} tiles, but the tiles are not",
-                tiles(side, lambda r, c, n=side: (r // n * n + c % n, c // n * n + r % n)),  # type: ignore[misc]
-            ),
+            ("tiles not turned", f"{tiles} are in the right places, their elements not transposed", ends_up(moved)),
+            ("tiles not moved", f"elements are transposed within {tiles}, but the tiles are not", ends_up(turned)),
         ]
     return patterns
 

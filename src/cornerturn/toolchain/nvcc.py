@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-from functools import cache
 from pathlib import Path
 
 from cornerturn.errors import CompileError, MissingExtraError, UsageError
@@ -74,7 +73,6 @@ def _compile(folder: Path, source: CudaProgram, *arguments: str) -> None:
     raise CompileError("\n".join(complaints).strip())
 
 
-@cache
 def _nvcc() -> str:
     program = shutil.which("nvcc")
     if program is None:

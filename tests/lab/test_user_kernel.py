@@ -1,0 +1,153 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from cornerturn.errors import CompileError, UsageError
+from cornerturn.kernels.kernel import CudaProgram
+from cornerturn.lab import check
+from cornerturn.lab.user_kernel import Recipe, read_kernel
+
+BODY = "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < rows * cols) y[i % cols * rows + i / cols] = x[i];"
+PLAIN = f"__global__ void turn(const float* x, float* y, int rows, int cols) {{ {BODY} }}\n"
+LAUNCH = {"block": "128", "grid": "ceil(rows*cols/block.x)"}
+MAIN = "#include <cstdio>\n" + PLAIN + 'int main() { turn<<<1, 1>>>(0, 0, 0, 0); printf("%d", 1); }\n'
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "k.cu"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_header_comment_serves_instead_of_options(file):
+    text = "// cornerturn: block = 64, 2 grid=ceil(rows * cols / 64), 1  args=x,y,rows,cols\n" + PLAIN
+    assert Recipe.of_header(text, "k.cu") == Recipe(block="64, 2", grid="ceil(rows * cols / 64), 1")
+    launch = read_kernel(file(text), {}).launch(10, 13)
+    assert (launch.grid, launch.block) == ((3, 1, 1), (64, 2, 1))
+    assert launch.arguments == ("x", "y", 10, 13)
+
+
+def test_options_go_before_the_header(file):
+    text = "// cornerturn: block=64 grid=rows\n" + PLAIN
+    assert read_kernel(file(text), {"block": "32"}).launch(10, 13).block == (32, 1, 1)
+
+
+def test_arguments_take_the_parameters_types(file):
+    text = """struct Two { int a, b; };
+    __global__ void turn(double scale, float* y, unsigned long long n, const float* x, short s, float f, char c) {}"""
+    kernel = read_kernel(file(text), {**LAUNCH, "args": "2.5, y, rows*cols, x, -3, 1/4, cols"})
+    arguments = kernel.launch(10, 13).arguments
+    assert [a if isinstance(a, str) else a.dtype.name for a in arguments] == [
+        *("float64", "y", "uint64", "x", "uint16", "float32", "uint8")
+    ]
+    assert arguments[0] == 2.5
+    assert arguments[4].view(np.int16) == -3
+    assert arguments[5] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        (PLAIN, "turn"),
+        ("// __global__ void other()\n/* __global__ void third() {} */\n" + PLAIN, "turn"),
+        ('extern "C" ' + PLAIN, "turn"),
+        (PLAIN.replace("void turn", "void __launch_bounds__(128) turn"), "turn"),
+        (PLAIN.replace("__global__ void", "static __global__ void"), "turn"),
+        (f"template <int n>\n{PLAIN.replace('turn', 'many')}", "many<3>"),
+    ],
+)
+def test_the_kernel_is_found(file, text, entry):
+    asked = {"entry": entry} if "<" in entry else {}
+    kernel = read_kernel(file(text), {**LAUNCH, **asked})
+    assert kernel.entry == entry
+    assert check(kernel, [(33, 20)]).passed
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "message"),
+    [
+        ("int a;", LAUNCH, "k.cu has no __global__ function"),
+        (PLAIN + PLAIN.replace("turn", "spin"), LAUNCH, "k.cu has 2 kernels, turn, spin: choose one with --entry"),
+        ("template <int n> " + PLAIN, LAUNCH, "turn is a template: give its arguments, as --entry 'turn<32>'"),
+        (PLAIN, {"block": "128"}, "k.cu: the launch is not known: give --grid, or write a comment"),
+        (PLAIN, {"grid": "1"}, "k.cu: the launch is not known: give --block, or write a comment"),
+        ("// cornerturn: blocks=1\n" + PLAIN, LAUNCH, "got 'blocks=1'"),
+        ("// cornerturn: block=1 block=2\n" + PLAIN, LAUNCH, "each of entry, block, grid, args, shared once"),
+        (PLAIN, {**LAUNCH, "args": "x,y,rows"}, "the kernel takes 4 arguments and 3 are given"),
+        (PLAIN, {**LAUNCH, "args": "x,y,rows,x"}, "argument 4 is x, a pointer, but the parameter there is a .u32"),
+        (PLAIN, {**LAUNCH, "args": "x,y,rows,width"}, "unknown name 'width'"),
+        (PLAIN, {**LAUNCH, "grid": "rows-32"}, "grid must be 1 to 3 numbers of at least 1: got 0 for rows = 32"),
+        (PLAIN, {**LAUNCH, "block": "1,1,1,1"}, "block must be 1 to 3 numbers"),
+        (PLAIN, {**LAUNCH, "shared": "-1"}, "shared must be a number, at least 0: got -1"),
+        (
+            "struct S { int a[3]; };" + PLAIN.replace("int cols", "S s, int cols"),
+            {**LAUNCH, "args": "x,y,rows,1,cols"},
+            "argument 4 is a structure",
+        ),
+    ],
+)
+def test_bad_usage_names_the_rule(file, text, asked, message):
+    with pytest.raises(UsageError) as error:
+        read_kernel(file(text), asked)
+    assert message in str(error.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    with pytest.raises(UsageError, match="No such file"):
+        read_kernel(tmp_path / "none.cu", {})
+    (tmp_path / "binary.cu").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="not a text file"):
+        read_kernel(tmp_path / "binary.cu", {})
+
+
+def test_a_compiler_log_keeps_its_lines(file):
+    with pytest.raises(CompileError) as error:
+        read_kernel(file(PLAIN.replace("x[i];", "x[i]")), LAUNCH)
+    assert "k.cu(1): error: expected" in str(error.value)
+    assert str(error.value).count("\n") >= 2
+
+
+def test_host_code_without_nvcc_is_explained(file, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CORNERTURN_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(CompileError) as error:
+        read_kernel(file(MAIN), LAUNCH)
+    assert "could not open source file" in str(error.value)
+    assert "NVRTC compiles device code only" in str(error.value)
+    assert "here stands '#include'" in str(error.value)
+    assert "nvcc, which is not on PATH" in str(error.value)
+
+
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+
+
+@needs_nvcc
+def test_host_code_is_compiled_with_nvcc(file):
+    kernel = read_kernel(file(MAIN), LAUNCH)
+    assert isinstance(kernel.source, CudaProgram)
+    found = check(kernel, [(33, 20)])
+    assert found.passed
+    assert {access.location for access in found.emulation.accesses} == {"k.cu:2"}
+
+
+@needs_nvcc
+def test_a_template_of_a_program_is_instantiated(file):
+    text = MAIN.replace("__global__", "namespace mine { template <int n> __global__").replace(
+        "}\nint main", "}}\nint main"
+    )
+    text = text.replace("turn<<<1", "mine::turn<2><<<1")
+    kernel = read_kernel(file(text), {**LAUNCH, "entry": "mine::turn<7>"})
+    assert check(kernel, [(33, 20)]).passed
+    with pytest.raises(CompileError, match=r"k\.cu has no kernel mine::spin"):
+        read_kernel(file(text), {**LAUNCH, "entry": "mine::spin"})
+
+
+@needs_nvcc
+def test_an_error_of_a_program_has_its_line(file):
+    with pytest.raises(CompileError, match=r"k\.cu\(2\): error: expected"):
+        read_kernel(file(MAIN.replace("x[i];", "x[i]")), LAUNCH)
