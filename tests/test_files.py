@@ -1,7 +1,18 @@
+import errno
+import os
+import stat
+import warnings
+
+import numpy as np
 import pytest
 
+from cornerturn import files
 from cornerturn.errors import UsageError
-from cornerturn.files import replacing
+from cornerturn.files import check_outputs, read_npy_header, replacing
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.iterdir())
 
 
 def test_a_written_file_appears_whole(tmp_path):
@@ -12,10 +23,10 @@ def test_a_written_file_appears_whole(tmp_path):
         file.flush()
         assert path.read_text() == "old"
     assert path.read_text() == "new"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["out.json"]
+    assert names(tmp_path) == ["out.json"]
 
 
-@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SystemExit])
 def test_an_interrupted_write_leaves_everything_as_it_was(tmp_path, failure):
     path = tmp_path / "out.json"
     path.write_text("old")
@@ -23,7 +34,7 @@ def test_an_interrupted_write_leaves_everything_as_it_was(tmp_path, failure):
         file.write(b"half")
         raise failure
     assert path.read_text() == "old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["out.json"]
+    assert names(tmp_path) == ["out.json"]
 
 
 def test_a_link_is_written_through(tmp_path):
@@ -35,10 +46,136 @@ def test_a_link_is_written_through(tmp_path):
     assert (tmp_path / "real").read_text() == "new"
 
 
-def test_paths_that_cannot_be_written_are_refused_at_once(tmp_path):
-    for path, rule in [
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664])
+def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "out.json"
+    path.touch()
+    path.chmod(mode)
+    with replacing(path) as file:
+        file.write(b"new")
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_new_file_has_the_mode_of_any_new_file(tmp_path):
+    (tmp_path / "plain").touch()
+    with replacing(tmp_path / "out.json"):
+        pass
+    assert (tmp_path / "out.json").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_leftover_is_in_nobodys_way_and_names_may_be_long(tmp_path):
+    path = tmp_path / ("n" * 255)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt), replacing(path):
+            (leftover,) = set(names(tmp_path)) - {"kept"}
+            (tmp_path / leftover).rename(tmp_path / "kept")
+            (tmp_path / leftover).touch()
+            raise KeyboardInterrupt
+    with replacing(path):
+        pass
+    assert names(tmp_path) == ["kept", path.name]
+
+
+def test_a_writable_file_in_a_folder_that_is_not_is_overwritten(tmp_path, monkeypatch):
+    path = tmp_path / "out.json"
+    path.write_text("old and longer")
+    monkeypatch.setattr(files, "_is_writable", lambda folder: False)  # the superuser may write anywhere
+    with replacing(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert (names(tmp_path), path.read_text()) == (["out.json"], "old and longer")
+    assert path.read_text() == "new"
+    with pytest.raises(KeyError), replacing(path) as file:
+        file.write(b"half")
+        raise KeyError
+    assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_names_the_file(tmp_path, code):
+    rule = rf"out\.json: cannot be written: {os.strerror(code)}"
+    with pytest.raises(UsageError, match=rule), replacing(tmp_path / "out.json"):
+        raise OSError(code, os.strerror(code))
+    assert names(tmp_path) == []
+
+
+def test_what_fails_besides_is_not_blamed_on_the_file(tmp_path):
+    with pytest.raises(FileNotFoundError), replacing(tmp_path / "out.json"):
+        (tmp_path / "input").read_bytes()
+
+
+@pytest.fixture
+def odd_paths(tmp_path):
+    """Paths that no result can be written to, and the rule that each breaks."""
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    return [
+        ("-", "results go to a file, not to standard output"),
         (tmp_path, "not a regular file"),
+        (tmp_path / "pipe", "not a regular file"),
+        ("/dev/null", "not a regular file"),
+        (tmp_path / "loop", "cannot be written: Too many levels of symbolic links"),
+        (tmp_path / ("n" * 256), "cannot be written: File name too long"),
         (tmp_path / "missing" / "out.json", "cannot be written: No such file or directory"),
-    ]:
-        with pytest.raises(UsageError, match=rule), replacing(path):
+    ]
+
+
+def test_paths_that_cannot_be_written_are_refused_at_once(odd_paths):
+    for path, rule in odd_paths:
+        with pytest.raises(UsageError, match=rule), replacing(files.Path(path)):
             pytest.fail("the block must not be entered")
+        with pytest.raises(UsageError, match=rule):
+            check_outputs({"--json": files.Path(path)})
+
+
+def test_the_file_that_standard_output_goes_to_is_refused(tmp_path):
+    with (tmp_path / "out.txt").open("wb") as file:
+        kept = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        try:
+            for path in (tmp_path / "out.txt", files.Path("/dev/stdout")):
+                with pytest.raises(UsageError, match="standard output or standard error goes there"):
+                    check_outputs({"--json": path})
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def test_no_file_takes_the_place_of_another(tmp_path):
+    x, link, other = tmp_path / "x.npy", tmp_path / "link", tmp_path / "other"
+    x.write_text("mine")
+    link.symlink_to("x.npy")
+    for outputs in ({"--json": x}, {"--json": link}, {"--json": None, "--plot": tmp_path / "." / "x.npy"}):
+        with pytest.raises(UsageError, match=r"that is the file of --input: choose another path"):
+            check_outputs(outputs, {"--input": x})
+    with pytest.raises(UsageError, match=r"--plot .*other: that is the file of --json"):
+        check_outputs({"--json": other, "--plot": other})
+    check_outputs({"--json": other, "--plot": link}, {"--input": None})
+    assert names(tmp_path) == ["link", "x.npy"]
+
+
+def header_file(path, shape, data=80):
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + bytes(data))
+    return path
+
+
+@pytest.mark.parametrize("shape", ["(True, 20)", "(20, False)", "(-1, 20)", "(1.0, 20)", "20"])
+def test_a_shape_of_anything_but_extents_is_a_damaged_header(tmp_path, shape):
+    with pytest.raises(UsageError, match=r"damaged \.npy header"):
+        read_npy_header(header_file(tmp_path / "x.npy", shape))
+
+
+def test_a_header_of_python_2_is_read_without_a_word(tmp_path):
+    path = header_file(tmp_path / "x.npy", "(1L, 20L)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        header = read_npy_header(path)
+    assert (header.shape, header.dtype, header.offset) == ((1, 20), np.float32, 128)
+
+
+def test_an_input_that_is_not_there_says_how(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    for path, rule in [("missing", "no such file"), ("loop", "Too many levels of symbolic links"), (".", "not a reg")]:
+        with pytest.raises(UsageError, match=rule):
+            read_npy_header(tmp_path / path)

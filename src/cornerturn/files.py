@@ -1,8 +1,14 @@
 """Files: what a ``.npy`` holds, from its header alone, and results that appear whole or not at all."""
 
+import errno
 import math
 import os
-from collections.abc import Iterator
+import secrets
+import shutil
+import stat
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +21,8 @@ from cornerturn.errors import UsageError
 
 # Version 3.0 of the format exists for field names outside Latin-1 only.
 _HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_TEMPORARY = ".cornerturn.tmp"
+_DISK_IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +70,11 @@ def read_npy_header(path: Path) -> NpyHeader:
     Raises:
         UsageError: the file breaks one of these rules.
     """
-    if not path.is_file():
-        raise refuse(path, "not a regular file" if path.exists() else "no such file")
     try:
-        with path.open("rb") as file:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise refuse(path, "not a regular file")
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy reads a header of Python 2 and says so: nothing to act on
             if file.read(len(npy.MAGIC_PREFIX)) != npy.MAGIC_PREFIX:
                 raise refuse(path, "not a .npy file: save one array with numpy.save")
             file.seek(0)
@@ -76,10 +85,14 @@ def read_npy_header(path: Path) -> NpyHeader:
             present = path.stat().st_size - header.offset
     except UsageError:
         raise
+    except FileNotFoundError as error:
+        raise refuse(path, "no such file") from error
     except OSError as error:
         raise refuse(path, str(error.strerror)) from error
     except Exception as error:  # NumPy's header parser lets through whatever its tokenizer raises
         raise refuse(path, f"damaged .npy header: {error}") from error
+    if any(type(extent) is not int or extent < 0 for extent in header.shape):  # NumPy's parser takes True for 1
+        raise refuse(path, f"damaged .npy header: its shape is {header.shape}")
     if header.dtype.hasobject:
         raise refuse(path, f"dtype {header.dtype} holds pickled Python objects: save plain elements")
     if present < header.nbytes:
@@ -88,29 +101,119 @@ def read_npy_header(path: Path) -> NpyHeader:
     return header
 
 
+def check_outputs(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | None] | None = None) -> None:
+    """Prove before long work that results can be written, and that no file would take the place of another.
+
+    Args:
+        outputs: by option, the path that it was given, or None.
+        inputs: the same of the files that are read.
+
+    Raises:
+        UsageError: one of them cannot be written, or is an input or another output at once.
+    """
+    used = {_real(path): option for option, path in (inputs or {}).items() if path}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        target = _real(path)
+        if target in used:
+            raise UsageError(f"{option} {path}: that is the file of {used[target]}: choose another path to write to")
+        used[target] = option
+        if _present(path) is None or _is_writable(target.parent):
+            try:
+                with tempfile.TemporaryFile(dir=target.parent):
+                    pass
+            except OSError as error:
+                raise _unwritable(path, error) from error
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file that takes the place of ``path`` when the block ends well, and else vanishes.
 
-    Opening it already proves that the folder can be written to, so enter the block before long work.
+    A link is written through, and a file that is replaced keeps its permissions. Where its folder cannot be written,
+    it is overwritten when the block ends well, which is no single step.
 
     Raises:
-        UsageError: ``path`` cannot be written.
+        UsageError: ``path`` cannot be written, or its disk is full.
     """
-    target = path.resolve()
-    if target.exists() and not target.is_file():
-        raise refuse(path, "not a regular file: choose another path to write to")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise refuse(path, "the file is write-protected: choose another path to write to")
-    temporary = target.with_name(f".{os.getpid()}-{target.name}")
+    present = _present(path)
+    target = _real(path)
+    in_place = present is not None and not _is_writable(target.parent)
     try:
-        file = temporary.open("xb")
+        with _overwriting(target) if in_place else appearing(target) as file:
+            if present and not in_place:
+                Path(file.name).chmod(stat.S_IMODE(present.st_mode))
+            yield file
     except OSError as error:
-        raise refuse(path, f"cannot be written: {error.strerror}") from error
+        # A failed write names no file; what else fails within the block is not ours to explain.
+        ours = str(error.filename).endswith(_TEMPORARY) or error.filename == str(target)
+        if ours or error.errno in _DISK_IS_FULL:
+            raise _unwritable(path, error) from error
+        raise
+
+
+@contextmanager
+def appearing(target: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside ``target`` that is renamed to it when the block ends well, and else vanishes.
+
+    Raises:
+        OSError: as the system says it.
+    """
+    temporary = target.with_name(f".{secrets.token_hex(8)}{_TEMPORARY}")
     try:
-        with file:
+        with temporary.open("xb") as file:
             yield file
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _overwriting(target: Path) -> Iterator[IO[bytes]]:
+    with tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        with target.open("wb") as overwritten:
+            shutil.copyfileobj(file, overwritten)
+
+
+def _present(path: Path) -> os.stat_result | None:
+    """What is at ``path`` now, None when nothing is; refuses what must not be replaced."""
+    remedy = "choose another path to write to"
+    if str(path) == "-":
+        raise refuse(path, f"results go to a file, not to standard output: {remedy}")
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise refuse(path, f"not a regular file: {remedy}")
+    if any(_is_same(found, stream) for stream in (1, 2)):
+        raise refuse(path, f"standard output or standard error goes there: {remedy}")
+    if not os.access(path, os.W_OK):
+        raise refuse(path, f"the file is write-protected: {remedy}")
+    return found
+
+
+def _is_same(found: os.stat_result, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(found, os.fstat(descriptor))
+    except OSError:  # it is closed
+        return False
+
+
+def _real(path: Path) -> Path:
+    """Where ``path`` leads; unlike ``Path.resolve``, a circle of links is no error."""
+    return Path(os.path.realpath(path))
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return refuse(path, f"cannot be written: {error.strerror}")

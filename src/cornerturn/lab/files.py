@@ -1,6 +1,7 @@
 """The user's own matrix: a ``.npy`` file of 4-byte elements."""
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -32,5 +33,7 @@ def npy_shape(path: Path) -> tuple[int, int]:
 
 def read_matrix(path: Path) -> Matrix:
     """The matrix of a ``.npy`` file that `npy_shape` accepts: row-major, elements as ``uint32`` words."""
-    mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    header = read_npy_header(path)
+    order: Literal["C", "F"] = "F" if header.fortran_order else "C"
+    mapped = np.memmap(path, header.dtype, "r", header.offset, header.shape, order)
     return np.array(mapped, order="C", subok=False).view(np.uint32)
