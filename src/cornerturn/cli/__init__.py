@@ -7,7 +7,14 @@ An error is one line on stderr, and a compiler's log.
 import click
 
 from cornerturn import __version__
-from cornerturn.cli import bench_commands, check_commands, explain_commands, kernel_commands, use_commands
+from cornerturn.cli import (
+    bench_commands,
+    check_commands,
+    explain_commands,
+    kernel_commands,
+    report_commands,
+    use_commands,
+)
 from cornerturn.cli.shell import CommandLine
 
 
@@ -33,6 +40,7 @@ for _command in (
     explain_commands.trace,
     kernel_commands.build,
     kernel_commands.layout,
+    report_commands.report,
     use_commands.compare,
     use_commands.transpose,
 ):

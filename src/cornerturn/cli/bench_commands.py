@@ -73,7 +73,7 @@ def bench(
     """
     if source and sizes:
         raise UsageError("--size and --input exclude each other: an input has its own size")
-    entries = _select(names, families)
+    entries = select(names, families)
     if counters:
         if source or cold or plot_path or where == "emulator":
             raise UsageError(
@@ -143,7 +143,7 @@ def info() -> None:
     show(tables.facts_table(environment.facts()))
 
 
-def _select(names: Sequence[str], families: Sequence[str]) -> list[Kernel | View]:
+def select(names: Sequence[str], families: Sequence[str]) -> list[Kernel | View]:
     """The entries asked for, in the catalogue's order; all of them when none is."""
     asked = [find(name) for name in names] + [entry for family in families for entry in in_family(family)]
     return [entry for entry in CATALOGUE if entry in asked] if asked else list(CATALOGUE)

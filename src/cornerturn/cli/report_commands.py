@@ -1,0 +1,51 @@
+"""``cornerturn report``: the laboratory as one page."""
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from cornerturn.cli.bench_commands import select
+from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_size, progress_bar, say
+from cornerturn.files import replacing
+from cornerturn.lab import report as lab_report
+from cornerturn.lab.matrices import require_memory
+
+
+@click.command()
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, metavar="FILE"
+)
+@click.option("--kernel", "names", multiple=True, metavar="KERNEL", help="Only this one; may be given several times.")
+@click.option(
+    "--size",
+    "shape",
+    default="{}x{}".format(*DEFAULT_SIZE),
+    show_default=True,
+    metavar="ROWSxCOLS",
+    callback=parse_size,
+    help="Size of x.",
+)
+@click.option(
+    "--results",
+    "paths",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Times from a GPU, as `bench --json` wrote them; may be given several times.",
+)
+def report(output: Path, names: tuple[str, ...], shape: Shape, paths: tuple[Path, ...]) -> None:
+    """Write the whole laboratory as one HTML page that needs no network.
+
+    Counts come from the emulator, at one size; times come from --results.
+    """
+    entries = select(names, ())
+    require_memory(*shape)
+    measured = [each for path in paths for each in lab_report.read_measured(path)]
+    with replacing(output) as file:
+        with progress_bar(lab_report.steps(entries)) as advance:
+            found = lab_report.contents(entries, *shape, measured, step=partial(advance, 0))
+        file.write(lab_report.page(found).encode())
+    say(f"{output}: {len(entries)} kernels, {output.stat().st_size / 1e6:.1f} MB")
+    if any(each["result"]["status"] == "wrong" for each in found["kernels"]):
+        raise click.exceptions.Exit(1)

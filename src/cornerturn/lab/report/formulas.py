@@ -1,0 +1,163 @@
+"""Addresses as formulas: found from the addresses themselves, and checked against every one of them.
+
+An address is tried as a sum over the bits of the thread's coordinates, which takes in ``threadIdx.x / 16`` and
+``threadIdx.x % 16``, then as an exclusive or of them, which takes in swizzles.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Who makes the accesses, one entry a lane.
+
+    Attributes:
+        tx, ty: coordinates in the block.
+        bx, by: coordinates of the block in the grid.
+    """
+
+    tx: Numbers
+    ty: Numbers
+    bx: Numbers
+    by: Numbers
+
+    def among(self, chosen: NDArray[np.bool_]) -> "Threads":
+        """Those of a mask."""
+        return Threads(self.tx[chosen], self.ty[chosen], self.bx[chosen], self.by[chosen])
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix and how its extents are called.
+
+    Attributes:
+        rows, cols: numbers of elements.
+        height, pitch: their names, ``rows`` and ``cols`` for x.
+    """
+
+    name: str
+    rows: int
+    cols: int
+    height: str
+    pitch: str
+
+
+def element_formula(matrix: Matrix, threads: Threads, index: Numbers, here: NDArray[np.bool_]) -> str:
+    """The coordinates of the elements at flat ``index``, as ``x[32*by + ty, 32*bx + tx]``; empty if none is found.
+
+    Args:
+        here: the lanes of one block, which the formula is about when no one formula holds for all blocks.
+
+    Example:
+        >>> tx, zero = np.arange(32), np.zeros(32, dtype=np.int64)
+        >>> threads, x = Threads(tx, zero, zero, zero), Matrix("x", 64, 64, "rows", "cols")
+        >>> element_formula(x, threads, tx * 64, tx >= 0), element_formula(x, threads, tx * 2 + 128, tx >= 0)
+        ('x[tx, 0]', 'x[2, 2*tx]')
+    """
+    row, col = np.divmod(index, matrix.cols)
+    for who, down, across in ((threads, row, col), (threads.among(here), row[here], col[here])):
+        first, second = sum_formula(who, down), sum_formula(who, across)
+        if first and second:
+            return f"{matrix.name}[{first}, {second}]"
+        along, turned = sum_formula(who, down * matrix.cols + across), sum_formula(who, across * matrix.rows + down)
+        if along:
+            return f"{matrix.name}[i / {matrix.pitch}, i % {matrix.pitch}] with i = {along}"
+        if turned:
+            return f"{matrix.name}[i % {matrix.height}, i / {matrix.height}] with i = {turned}"
+    return ""
+
+
+def byte_formula(threads: Threads, offset: Numbers) -> str:
+    """The byte offsets in a block's shared memory, as ``132*ty + 4*tx``; empty if no formula is found.
+
+    Example:
+        >>> tx, zero = np.arange(256), np.zeros(256, dtype=np.int64)
+        >>> byte_formula(Threads(tx, zero, zero, zero), 4 * (tx ^ (tx // 16)))
+        '4*tx ^ 4*(tx / 16)'
+    """
+    return sum_formula(threads, offset) or xor_formula(threads, offset)
+
+
+def sum_formula(threads: Threads, target: Numbers) -> str:
+    """``target`` as a sum over the block's coordinates and the bits of the thread's, or nothing."""
+    names = [("by", 0), ("bx", 0), *_bit_names("ty", threads.ty), *_bit_names("tx", threads.tx)]
+    columns = [threads.by, threads.bx, *_bits(threads.ty), *_bits(threads.tx)]
+    varying = [(name, column) for name, column in zip(names, columns, strict=True) if np.ptp(column)]
+    matrix = np.stack([np.ones_like(target), *(column for _, column in varying)], axis=1)
+    solution = np.rint(np.linalg.lstsq(matrix.astype(float), target.astype(float), rcond=None)[0]).astype(np.int64)
+    if (matrix @ solution != target).any():
+        return ""
+    constant, *factors = map(int, solution)
+    weights = {name: factor for (name, _), factor in zip(varying, factors, strict=True) if factor}
+    terms = [_scaled(weights[name, 0], name) for name in ("by", "bx") if (name, 0) in weights]
+    for name, coordinate in (("ty", threads.ty), ("tx", threads.tx)):
+        bits = [(bit, weights[name, bit]) for _, bit in _bit_names(name, coordinate) if (name, bit) in weights]
+        terms += _runs(name, bits, len(_bits(coordinate)))
+    return " + ".join([*terms, str(constant)] if constant or not terms else terms).replace("+ -", "- ")
+
+
+def xor_formula(threads: Threads, target: Numbers) -> str:
+    """``target`` as an exclusive or of shifted bits of the thread's coordinates, or nothing."""
+    start = np.flatnonzero((threads.tx == 0) & (threads.ty == 0))
+    if not start.size:
+        return ""
+    constant, found = int(target[start[0]]), np.zeros_like(target)
+    terms: list[str] = []
+    for name, coordinate, other in (("ty", threads.ty, threads.tx), ("tx", threads.tx, threads.ty)):
+        shifts: dict[int, list[int]] = {}
+        for bit, column in enumerate(_bits(coordinate)):
+            alone = np.flatnonzero((coordinate == 1 << bit) & (other == 0))
+            if not alone.size:
+                return ""
+            share = int(target[alone[0]]) ^ constant
+            found ^= column * share
+            for up in range(share.bit_length()):
+                if share >> up & 1:
+                    shifts.setdefault(up - bit, []).append(bit)
+        for shift, bits in sorted(shifts.items(), reverse=True):
+            terms += _runs(name, [(bit, 1 << (bit + shift)) for bit in bits], len(_bits(coordinate)))
+    if (found ^ constant != target).any():
+        return ""
+    return " ^ ".join([*terms, str(constant)] if constant else terms)
+
+
+def _bits(coordinate: Numbers) -> list[Numbers]:
+    return [coordinate >> bit & 1 for bit in range(int(coordinate.max()).bit_length())]
+
+
+def _bit_names(name: str, coordinate: Numbers) -> list[tuple[str, int]]:
+    return [(name, bit) for bit in range(len(_bits(coordinate)))]
+
+
+def _runs(name: str, bits: Sequence[tuple[int, int]], count: int) -> list[str]:
+    """Terms for bits and what each adds: neighbours that double are one part of the coordinate."""
+
+    def same(numbered: tuple[int, tuple[int, int]]) -> tuple[int, float]:
+        number, (bit, weight) = numbered
+        return bit - number, weight / (1 << bit)
+
+    terms = []
+    for _, run in groupby(enumerate(bits), key=same):
+        members: list[tuple[int, int]] = [each for _, each in run]
+        low, high, weight = members[0][0], members[-1][0] + 1, members[0][1]
+        terms.append(_scaled(weight, _part(name, low, high, count)))
+    return terms[::-1]
+
+
+def _part(name: str, low: int, high: int, count: int) -> str:
+    """Bits ``low`` to ``high`` of a coordinate of ``count`` bits."""
+    shifted = f"{name} / {1 << low}" if low else name
+    if high == count:
+        return f"({shifted})" if low else name
+    return f"({shifted} % {1 << high - low})"
+
+
+def _scaled(factor: int, term: str) -> str:
+    return term if factor == 1 else f"{factor}*{term}"

@@ -1,0 +1,76 @@
+"""Times from a GPU, as ``cornerturn bench --json`` wrote them."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cornerturn.errors import UsageError
+from cornerturn.files import refuse
+
+
+@dataclass(frozen=True)
+class Time:
+    """One kernel's time.
+
+    Attributes:
+        valid: whether every bit of its output was right there.
+        seconds: a launch, median.
+        gbps: 1e9 bytes read and written a second.
+        roof_share: speed as a share of the copy roof.
+    """
+
+    kernel: str
+    valid: bool
+    seconds: float
+    gbps: float
+    roof_share: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The times of one file at one size.
+
+    Attributes:
+        label: the file's name without its ending.
+        device: the GPU's name.
+        rows, cols: of x.
+    """
+
+    label: str
+    device: str
+    rows: int
+    cols: int
+    times: tuple[Time, ...]
+
+
+def read_measured(path: Path) -> list[Measured]:
+    """The times in a file of ``cornerturn bench --json``, one record a size.
+
+    Raises:
+        UsageError: the file cannot be read, is no such file, or holds no times.
+    """
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+        device = str(report["device"]["name"])
+        timed = [each for each in report["results"] if each["seconds"] is not None]
+        found = [
+            Measured(path.stem, device, *shape, tuple(_time(each) for each in timed if _shape(each) == shape))
+            for shape in dict.fromkeys(map(_shape, timed))
+        ]
+    except OSError as error:
+        raise refuse(path, str(error.strerror)) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise refuse(path, "not the JSON that `cornerturn bench --json FILE` writes") from error
+    if not timed:
+        raise UsageError(f"{path}: holds no times: make it on a GPU, with `cornerturn bench --device gpu --json FILE`")
+    return found
+
+
+def _shape(result: dict[str, Any]) -> tuple[int, int]:
+    return int(result["rows"]), int(result["cols"])
+
+
+def _time(result: dict[str, Any]) -> Time:
+    seconds, gbps, roof_share = (float(result[key]) for key in ("seconds", "gbps", "roof_share"))
+    return Time(result["kernel"], bool(result["valid"]), seconds, gbps, roof_share)

@@ -1,0 +1,89 @@
+"use strict";
+// What all pages are made of: elements, numbers, colours.
+
+const LAB = JSON.parse(document.getElementById("data").textContent);
+const KERNELS = new Map(LAB.kernels.map((kernel) => [kernel.name, kernel]));
+const WARP = 32;
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "style") for (const [key, setting] of Object.entries(value)) made.style.setProperty(key, setting);
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+// At most two decimals below 10, one below 100, none that are zero.
+function number(value) {
+  const digits = value < 10 ? 2 : value < 100 ? 1 : 0;
+  return value.toLocaleString("en", { maximumFractionDigits: digits });
+}
+
+function whole(value) {
+  return value.toLocaleString("en");
+}
+
+function plural(count, noun) {
+  return `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+function microseconds(seconds) {
+  return `${number(seconds * 1e6)} µs`;
+}
+
+// 32 colours from blue over green to yellow, each lighter than the one before: no red against green, and in order
+// for any eye.
+const RAMP = {
+  light: [[38, 70, 140], [31, 120, 158], [52, 160, 140], [138, 193, 86], [245, 212, 60]],
+  dark: [[84, 128, 214], [66, 165, 200], [84, 196, 160], [170, 216, 104], [250, 224, 92]],
+};
+
+function laneColour(lane) {
+  const stops = RAMP[theme()];
+  const at = (lane / (WARP - 1)) * (stops.length - 1);
+  const low = Math.min(Math.floor(at), stops.length - 2);
+  const mixed = stops[low].map((part, n) => Math.round(part + (stops[low + 1][n] - part) * (at - low)));
+  return `rgb(${mixed.join(",")})`;
+}
+
+// Dark ink on the light half of the ramp.
+function laneInk(lane) {
+  return lane >= (theme() === "dark" ? 0 : 13) ? "#10151c" : "#ffffff";
+}
+
+// A bank's hue goes once around; neighbours differ in lightness too, so that they part without colour vision.
+function bankColour(bank) {
+  const lightness = theme() === "dark" ? [46, 62] : [66, 84];
+  return `hsl(${(bank * 360) / WARP} 58% ${lightness[bank % 2]}%)`;
+}
+
+function theme() {
+  const chosen = document.documentElement.dataset.theme;
+  if (chosen) return chosen;
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+function kernelLink(name) {
+  return element("a", { href: `#/kernel/${name}`, class: "code" }, name);
+}
+
+const STATUS_MARKS = { valid: "✓", wrong: "✗" };
+
+function statusBadge(result) {
+  const mark = STATUS_MARKS[result.status] ?? "–";
+  const why = result.faults.join("\n") || result.refused;
+  return element("span", { class: `badge ${result.status.replaceAll(" ", "-")}`, title: why }, `${mark} ${result.status}`);
+}
+
+// found/ideal of one request on average, as the bench table has it.
+function perRequest(requests, found, ideal) {
+  return `${number(found / requests)}/${number(ideal / requests)}`;
+}
