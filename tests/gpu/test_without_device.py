@@ -10,11 +10,16 @@ from cornerturn.errors import DeviceError
 from cornerturn.gpu import open_device, timing, unavailable_reason
 
 
-def test_without_cuda_core_the_pip_line_is_given(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "cuda", None)
-    with pytest.raises(DeviceError, match=r"pip install 'cornerturn\[gpu\]'"):
+@pytest.mark.parametrize(
+    ("module", "package"), [("cuda", "cuda-bindings"), ("cuda.bindings", "cuda-bindings"), ("cuda.core", "cuda-core")]
+)
+def test_without_a_package_it_is_named_with_the_pip_line(module: str, package: str, monkeypatch: pytest.MonkeyPatch):
+    for loaded in [name for name in sys.modules if name.startswith("cuda.")]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(DeviceError, match=rf"through {package}, .* pip install 'cornerturn\[gpu\]'"):
         open_device()
-    assert "cuda-core" in (unavailable_reason() or "")
+    assert package in (unavailable_reason() or "")
 
 
 def test_the_reason_is_what_opening_would_raise():

@@ -1,4 +1,7 @@
+import base64
+import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cornerturn.toolchain.cache import Cache, CacheInfo, cache_folder, cache_key
+from cornerturn.errors import UsageError
+from cornerturn.toolchain.cache import Cache, CacheInfo, _digest, cache_folder, cache_key
 from cornerturn.toolchain.module import Module
 
 MODULE = Module("// PTX é", bytes(range(256)), {"tiled<32>": "_Z5tiled"}, "sm_90", "some compiler 1.0")
@@ -80,12 +84,66 @@ def test_an_entry_that_is_a_folder_is_a_miss_and_harmless(tmp_path: Path):
     assert entry_of(cache) == entry, "a temporary file was left behind"
 
 
+@pytest.mark.parametrize(
+    "body",
+    ["{}", "[]", "1", "no JSON", '{"cubin": 1}', '{"cubin": "*"}', json.dumps({"cubin": "", "ptx": "", "other": 1})],
+)
+def test_an_intact_entry_that_is_no_module_is_a_miss(body: str, tmp_path: Path):
+    cache = Cache(tmp_path)
+    cache.store(KEY, MODULE)
+    assert base64.b64encode(MODULE.cubin) in entry_of(cache).read_bytes()
+    entry_of(cache).write_bytes(_digest(KEY, body.encode()) + body.encode())
+    assert cache.load(KEY) is None
+
+
+def test_an_entry_that_is_a_pipe_or_leads_nowhere_is_a_miss(tmp_path: Path):
+    cache = Cache(tmp_path)
+    cache.store(KEY, MODULE)
+    entry = entry_of(cache)
+    for put in (os.mkfifo, lambda path: path.symlink_to("nowhere"), lambda path: path.symlink_to(path.name)):
+        entry.unlink()
+        put(entry)
+        assert cache.load(KEY) is None
+        assert cache.info() == CacheInfo(tmp_path, 0, 0, writable=True)
+        cache.store(KEY, MODULE)
+        assert cache.load(KEY) == MODULE
+
+
+def test_entries_are_for_all_who_may_read_the_folder(tmp_path: Path):
+    (tmp_path / "plain").touch()
+    cache = Cache(tmp_path / "cache")
+    cache.store(KEY, MODULE)
+    assert stat.S_IMODE(entry_of(cache).stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     cache = Cache(tmp_path / "file" / "cache")
     cache.store(KEY, MODULE)
     assert cache.load(KEY) is None
     assert cache.info() == CacheInfo(cache.folder, 0, 0, writable=False)
+
+
+@pytest.mark.parametrize("folder", ["link", "link/deeper", "n" * 300, "m/" * 3000, "file", "file/deeper"])
+def test_a_folder_that_cannot_be_is_no_error(folder: str, tmp_path: Path):
+    (tmp_path / "link").symlink_to("link")
+    (tmp_path / "file").touch()
+    cache = Cache(tmp_path / folder)
+    cache.store(KEY, MODULE)
+    assert cache.load(KEY) is None
+    assert cache.info() == CacheInfo(cache.folder, 0, 0, writable=False)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser reads everything")
+def test_a_folder_that_cannot_be_read_is_no_error(tmp_path: Path):
+    cache = Cache(tmp_path / "closed" / "cache")
+    cache.store(KEY, MODULE)
+    cache.folder.parent.chmod(0)
+    try:
+        assert cache.load(KEY) is None
+        assert cache.info() == CacheInfo(cache.folder, 0, 0, writable=False)
+    finally:
+        cache.folder.parent.chmod(0o755)
 
 
 def test_info_counts_the_modules_and_nothing_else(tmp_path: Path):
@@ -106,6 +164,7 @@ def test_info_counts_the_modules_and_nothing_else(tmp_path: Path):
         ({"CORNERTURN_CACHE": "~/own"}, "/home/me/own"),
         ({"CORNERTURN_CACHE": "", "XDG_CACHE_HOME": "/xdg"}, "/xdg/cornerturn"),
         ({"XDG_CACHE_HOME": ""}, "/home/me/.cache/cornerturn"),
+        ({"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/cornerturn"),
         ({}, "/home/me/.cache/cornerturn"),
     ],
 )
@@ -115,6 +174,26 @@ def test_the_folder_follows_the_environment(environment: dict[str, str], folder:
     for name, value in ({"HOME": "/home/me"} | environment).items():
         monkeypatch.setenv(name, value)
     assert cache_folder() == Path(folder)
+
+
+def test_the_home_of_nobody_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CORNERTURN_CACHE", "~nosuchuser/cache")
+    with pytest.raises(UsageError, match="CORNERTURN_CACHE=~nosuchuser/cache: there is no such home"):
+        cache_folder()
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch):
+    for name in ("CORNERTURN_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def refuse() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", refuse)
+    cache = Cache(cache_folder())
+    cache.store(KEY, MODULE)
+    assert cache.load(KEY) is None
+    assert cache.info() == CacheInfo(Path(os.devnull), 0, 0, writable=False)
 
 
 # Stores and loads the same few keys as fast as it can; the PTX tells which process wrote an entry.

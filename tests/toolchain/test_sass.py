@@ -1,13 +1,14 @@
 """Accesses are counted in PTX; here the machine code is held against it, kernel by kernel."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from cornerturn.errors import CompileError
 from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.kernels.kernel import CudaSource, Kernel
-from cornerturn.toolchain import Image, build, compile_source, unavailable_reason
+from cornerturn.toolchain import Image, build, compile_source, sass, unavailable_reason
 from cornerturn.toolchain.sass import (
     MemoryInstruction,
     find_nvdisasm,
@@ -108,3 +109,22 @@ def test_a_symbol_that_is_not_there_is_an_error():
 def test_damaged_machine_code_is_an_error():
     with pytest.raises(CompileError, match="nvdisasm cannot read"):
         sass_memory_instructions(Image("", b"no ELF", "gone", "sm_90", "none"))
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "rule"),
+    [
+        (b"\x7fELF garbage", 0o755, "nvdisasm cannot be run: Exec format error"),
+        (b"#!/bin/sh", 0o644, "nvdisasm cannot be run: Permission denied"),
+        (b"#!/bin/sh\nprintf '\\377\\376'", 0o755, "the machine code has no kernel gone"),
+    ],
+)
+def test_an_nvdisasm_of_no_use_is_an_error(
+    content: bytes, mode: int, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    program = tmp_path / "nvdisasm"
+    program.write_bytes(content)
+    program.chmod(mode)
+    monkeypatch.setattr(sass, "find_nvdisasm", lambda: str(program))
+    with pytest.raises(CompileError, match=rule):
+        sass_memory_instructions(Image("", content, "gone", "sm_90", "none"))

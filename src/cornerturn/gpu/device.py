@@ -50,14 +50,17 @@ def open_device(ordinal: int = 0) -> "Device":
     """The CUDA device number ``ordinal``, ready for work.
 
     Raises:
-        DeviceError: cuda-core is not installed, or there is no driver or no such device.
+        DeviceError: cuda-bindings or cuda-core is not installed, or there is no driver or no such device.
     """
+    package = "cuda-bindings"
     try:
-        from cuda import core
         from cuda.bindings import driver
+
+        package = "cuda-core"
+        from cuda import core
     except ImportError as error:
         raise DeviceError(
-            f"a GPU is used through cuda-core, which is not installed ({error}); "
+            f"a GPU is used through {package}, which is not installed ({error}); "
             "install it with: pip install 'cornerturn[gpu]'"
         ) from error
     try:

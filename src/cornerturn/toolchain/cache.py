@@ -10,12 +10,13 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cornerturn.errors import UsageError
+from cornerturn.files import appearing
 from cornerturn.toolchain.module import Module
 
 _SUFFIX = ".module"
@@ -37,17 +38,30 @@ def cache_folder() -> Path:
     """The folder in use: ``CORNERTURN_CACHE``, or ``cornerturn`` in the user's cache folder of the platform.
 
     The latter is ``$XDG_CACHE_HOME`` or ``~/.cache`` (XDG Base Directory Specification),
-    ``~/Library/Caches`` on macOS and ``%LOCALAPPDATA%`` on Windows.
+    ``~/Library/Caches`` on macOS and ``%LOCALAPPDATA%`` on Windows. For a user without a home it is
+    the null device, where nothing can be kept.
+
+    Raises:
+        UsageError: ``CORNERTURN_CACHE`` begins with the home of a user whom the system does not know.
     """
     if chosen := os.environ.get("CORNERTURN_CACHE"):
-        return Path(chosen).expanduser()
+        try:
+            return Path(chosen).expanduser()
+        except RuntimeError as error:
+            raise UsageError(f"CORNERTURN_CACHE={chosen}: there is no such home: give an absolute path") from error
+    try:
+        return _user_caches() / "cornerturn"
+    except RuntimeError:  # no home
+        return Path(os.devnull)
+
+
+def _user_caches() -> Path:
     if sys.platform == "win32":
-        user_caches = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        user_caches = Path.home() / "Library" / "Caches"
-    else:
-        user_caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(user_caches) / "cornerturn"
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return chosen if chosen.is_absolute() else Path.home() / ".cache"  # a relative one is to be ignored
 
 
 def cache_key(parts: Iterable[str]) -> str:
@@ -63,31 +77,29 @@ class Cache:
 
     def load(self, key: str) -> Module | None:
         """The module stored under ``key``, or None when there is no intact one."""
+        path = self._path(key)
         try:
-            entry = self._path(key).read_bytes()
+            entry = path.read_bytes() if path.is_file() else b""  # to read a pipe would wait for its writer
         except OSError:
             return None
         digest, body = entry[:_DIGEST_LENGTH], entry[_DIGEST_LENGTH:]
         return _decode(body) if digest == _digest(key, body) else None
 
     def store(self, key: str, module: Module) -> None:
-        """Keep ``module`` under ``key``; does nothing where the folder cannot be written."""
+        """Keep ``module`` under ``key``, for all who may read the folder; does nothing where it cannot be written."""
         body = _encode(module)
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".tmp", delete=False) as file:
-                temporary = Path(file.name)
-                try:
-                    file.write(_digest(key, body) + body)
-                    file.close()  # before it is renamed: Windows does not rename an open file
-                    temporary.replace(self._path(key))
-                except BaseException:
-                    temporary.unlink(missing_ok=True)
-                    raise
+            with appearing(self._path(key)) as file:
+                file.write(_digest(key, body) + body)
 
     def info(self) -> CacheInfo:
-        """Count what the folder holds; a folder that does not exist yet holds nothing."""
-        sizes = [path.stat().st_size for path in self.folder.glob("*" + _SUFFIX)]
+        """Count what the folder holds; a folder that does not exist yet, or cannot be read, holds nothing."""
+        sizes: list[int] = []
+        with suppress(OSError):
+            for path in self.folder.iterdir():
+                if path.suffix == _SUFFIX and path.is_file():
+                    sizes.append(path.stat().st_size)  # noqa: PERF401  keeps what was counted before an error
         return CacheInfo(self.folder, len(sizes), sum(sizes), _is_writable(self.folder))
 
     def _path(self, key: str) -> Path:
@@ -103,11 +115,22 @@ def _encode(module: Module) -> bytes:
     return json.dumps(asdict(module) | {"cubin": base64.b64encode(module.cubin).decode()}).encode()
 
 
-def _decode(body: bytes) -> Module:
-    fields = json.loads(body)
-    return Module(**fields | {"cubin": base64.b64decode(fields["cubin"])})
+def _decode(body: bytes) -> Module | None:
+    try:
+        fields = json.loads(body)
+        return Module(**fields | {"cubin": base64.b64decode(fields["cubin"])})
+    except (LookupError, TypeError, ValueError):  # whoever wrote it, it is no module
+        return None
 
 
 def _is_writable(folder: Path) -> bool:
-    existing = next(path for path in (folder, *folder.absolute().parents) if os.access(path, os.F_OK))
-    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    """Whether the folder can be written, or made."""
+    for path in (folder, *folder.absolute().parents):
+        try:
+            path.lstat()
+            return path.is_dir() and os.access(path, os.W_OK | os.X_OK)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            break
+    return False

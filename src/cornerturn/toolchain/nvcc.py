@@ -21,7 +21,7 @@ def nvcc_version() -> str:
     """Name and version of the compiler in use, for example ``nvcc 13.0``.
 
     Raises:
-        MissingExtraError: nvcc is not on PATH.
+        MissingExtraError: nvcc is not on PATH, or cannot be run.
     """
     said = _run(Path.cwd(), "--version").stdout
     release = re.search(r"release ([\d.]+)", said)
@@ -36,14 +36,12 @@ def compile_with_nvcc(source: CudaProgram, arch: str) -> Module:
     Raises:
         CompileError: the source has an error, or an entry is not one of its kernels; carries nvcc's log.
         UsageError: ``arch`` is not an architecture.
-        MissingExtraError: nvcc is not on PATH.
+        MissingExtraError: nvcc is not on PATH, or cannot be run.
     """
     if not re.fullmatch(r"sm_\d+[af]?", arch):
         raise UsageError(f"unknown architecture {arch!r}: one is written sm_90")
     # A variable that holds a kernel's address names its symbol in the PTX, and instantiates a template.
-    pointers = "".join(
-        f"\n__device__ auto cornerturn_entry_{n} = &{entry};" for n, entry in enumerate(source.entries)
-    )
+    pointers = "".join(f"\n__device__ auto cornerturn_entry_{n} = &{entry};" for n, entry in enumerate(source.entries))
     name = Path(source.file).name
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -55,9 +53,7 @@ def compile_with_nvcc(source: CudaProgram, arch: str) -> Module:
         _compile(folder, source, "-cubin", f"-arch={arch}", "-lineinfo", "-o", "kernel.cubin", "kernel.ptx")
         cubin = (folder / "kernel.cubin").read_bytes()
     symbols = dict(re.findall(r"cornerturn_entry_(\d+) = ([\w$]+);", ptx))
-    return Module(
-        ptx, cubin, {entry: symbols[str(n)] for n, entry in enumerate(source.entries)}, arch, nvcc_version()
-    )
+    return Module(ptx, cubin, {entry: symbols[str(n)] for n, entry in enumerate(source.entries)}, arch, nvcc_version())
 
 
 def _compile(folder: Path, source: CudaProgram, *arguments: str) -> None:
@@ -84,4 +80,10 @@ def _nvcc() -> str:
 
 
 def _run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([_nvcc(), *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    program = _nvcc()
+    try:
+        return subprocess.run(
+            [program, *arguments], cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise MissingExtraError(f"{program} cannot be run: {error.strerror}: install the CUDA Toolkit anew") from error

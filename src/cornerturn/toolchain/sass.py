@@ -52,7 +52,7 @@ def sass_memory_instructions(image: Image) -> list[MemoryInstruction]:
 
     Raises:
         MissingExtraError: nvdisasm is not installed.
-        CompileError: nvdisasm cannot read the machine code.
+        CompileError: nvdisasm cannot be run, or cannot read the machine code.
     """
     return [access for opcode in _sass_opcodes(image) for access in _of_sass(opcode.split("."))]
 
@@ -147,7 +147,12 @@ def _disassemble(cubin: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "kernel.cubin")
         file.write_bytes(cubin)
-        run = subprocess.run([program, "-c", file], capture_output=True, text=True, check=False)
+        try:
+            run = subprocess.run([program, "-c", file], capture_output=True, text=True, errors="replace", check=False)
+        except OSError as error:
+            raise CompileError(
+                f"{program} cannot be run: {error.strerror}: install nvidia-cuda-nvdisasm anew"
+            ) from error
     if run.returncode:
         raise CompileError(f"nvdisasm cannot read the machine code: {run.stderr.strip()}")
     return run.stdout
