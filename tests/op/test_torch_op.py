@@ -1,6 +1,8 @@
+from unittest.mock import patch
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cornerturn
@@ -27,9 +29,11 @@ def reversed_axes(x):
     return x.permute(*range(x.ndim - 1, -1, -1)).contiguous()
 
 
+@pytest.mark.parametrize("small", [-1, 1 << 15], ids=["engine", "small"])
 class TestValues:
+    @settings(deadline=None)  # the first call of a kind compiles
     @given(data=st.data(), dtype=st.sampled_from(DTYPES))
-    def test_any_strides_and_dtype(self, data, dtype):
+    def test_any_strides_and_dtype(self, data, dtype, small):
         ndim = data.draw(st.integers(0, 5))
         shape = data.draw(st.lists(st.integers(0, 5), min_size=ndim, max_size=ndim))
         size = torch.empty(0, dtype=dtype).element_size()
@@ -39,7 +43,8 @@ class TestValues:
         x = memory.view(dtype)[..., data.draw(st.integers(0, 1))]
         x = x.permute(data.draw(st.permutations(range(ndim))))
         axes = data.draw(st.permutations(range(ndim)))
-        y = cornerturn.transpose(x, axes)
+        with patch.object(torch_op, "SMALL_BYTES", small):
+            y = cornerturn.transpose(x, axes)
         assert (y.shape, y.dtype, y.is_contiguous()) == (x.permute(axes).shape, dtype, True)
         assert bits(y) == bits(x.permute(axes))
 
@@ -54,16 +59,17 @@ class TestValues:
         ids=["expanded", "conjugate bit", "negative bit", "parameter"],
     )
     @pytest.mark.parametrize("given_out", [False, True])
-    def test_what_the_elements_mean_is_kept(self, x, given_out):
-        with torch.no_grad():
+    def test_what_the_elements_mean_is_kept(self, x, given_out, small):
+        with torch.no_grad(), patch.object(torch_op, "SMALL_BYTES", small):
             y = cornerturn.transpose(x, out=torch.empty(x.shape[::-1], dtype=x.dtype) if given_out else None)
             assert not (y.is_conj() or y.is_neg())
             assert torch.equal(y, x.t())
 
-    def test_the_other_public_functions(self):
-        x = distinct(2, 3, 4)
-        assert torch.equal(cornerturn.matrix_transpose(x), x.mT)
-        assert torch.equal(cornerturn.permute_dims(x, (1, 2, 0)), x.permute(1, 2, 0))
+
+def test_the_other_public_functions():
+    x = distinct(2, 3, 4)
+    assert torch.equal(cornerturn.matrix_transpose(x), x.mT)
+    assert torch.equal(cornerturn.permute_dims(x, (1, 2, 0)), x.permute(1, 2, 0))
 
 
 class TestOut:

@@ -6,6 +6,8 @@ from cornerturn.op import on_cpu
 from cornerturn.op.arrays import StridedView
 from cornerturn.op.planner import plan_move
 
+SMALL_BYTES = 1 << 15  # up to here a library's own copy costs less than a call of the CPU engine
+
 
 def move_on_cpu(source: StridedView, destination: StridedView) -> None:
     """Copy element by element between two views of one shape and item size, both in main memory.

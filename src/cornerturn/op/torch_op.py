@@ -12,7 +12,7 @@ import torch
 
 from cornerturn.errors import UsageError
 from cornerturn.op.arrays import StridedView, check_destination, check_ndim, normalized_axes
-from cornerturn.op.engines import move_on_cpu, move_on_gpu
+from cornerturn.op.engines import SMALL_BYTES, move_on_cpu, move_on_gpu
 
 Tensor = Any  # torch.Tensor: the type checker does not follow torch
 
@@ -80,6 +80,8 @@ def _kind(x: Tensor) -> str:
 
 
 def _transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
+    if _is_small(x):
+        return x.permute(axes).clone(memory_format=torch.contiguous_format)
     result = torch.empty([x.shape[axis] for axis in axes], dtype=x.dtype, device=x.device)
     _move(view_of(x).permuted(axes), view_of(result), x.device)
     return result
@@ -89,7 +91,14 @@ def _transpose_into(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
     source, destination = view_of(x).permuted(axes), view_of(out)
     if source != destination:
         check_destination(source, destination)
-        _move(source, destination, x.device)
+        if _is_small(x):
+            out.copy_(x.permute(axes))
+        else:
+            _move(source, destination, x.device)
+
+
+def _is_small(x: Tensor) -> bool:
+    return bool(x.device.type == "cpu" and x.nbytes <= SMALL_BYTES)
 
 
 def _move(source: StridedView, destination: StridedView, device: Any) -> None:
