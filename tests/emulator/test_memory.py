@@ -211,6 +211,39 @@ def test_a_skewed_base_costs_a_sector_more():
     ]
 
 
+# --- what must not be written ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "width"),
+    [
+        ("x[i] = 7;", "store", 4),
+        ("if (i < 8) ((int4*)x)[i] = make_int4(1, 2, 3, 4);", "store", 16),
+        ("((volatile char*)x)[i] = 7;", "store", 1),
+        ("atomicAdd(x + i, 7);", "atomic", 4),
+        ("y[i] = atomicExch(x + i, 7);", "atomic", 4),
+    ],
+)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_write_to_an_input_is_a_hazard_and_changes_nothing(statement: str, kind: str, width: int, read_only: bool):
+    image = image_of(kernel("int* x, int* y", statement))
+    memory, x = Memory(), np.arange(32, dtype=np.int32)
+    x.flags.writeable = not read_only
+    bound = [memory.bind(x, "x", writable=read_only), memory.bind(ints(32), "y")]
+    emulation = emulate(image.ptx, image.symbol, memory, grid=(1, 1, 1), block=(32, 1, 1), arguments=bound)
+    (hazard,) = emulation.hazards
+    assert (hazard.kind, hazard.message) == ("write to an input", f"{width}-byte {kind} at x + 0 bytes")
+    assert hazard.count == (8 if width == 16 else 32)
+    assert emulation.accesses[0].requests == 1, "it is counted as the request that it is"
+    assert np.array_equal(x, np.arange(32))
+
+
+def test_arrays_may_be_written_unless_they_are_inputs():
+    x = ints(32)
+    assert launch_cuda(kernel("int* x", "x[i] = i; atomicAdd(x + i, 1);"), x).hazards == ()
+    assert np.array_equal(x, np.arange(1, 33))
+
+
 # --- what nobody wrote --------------------------------------------------------------------------------------------
 
 

@@ -110,3 +110,17 @@ def test_x_is_left_alone():
     x = distinct(33, 65)
     run_emulated(find("tiled_32"), x)
     assert np.array_equal(x, distinct(33, 65))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("const_cast<unsigned*>(x)[i] = 0; y[i] = 0;", id="zeroes both"),
+        pytest.param("y[c * rows + r] = x[i]; atomicAdd(const_cast<unsigned*>(x) + i, 1);", id="adds to x afterwards"),
+    ],
+)
+def test_a_kernel_that_writes_x_is_not_valid_and_leaves_it_alone(body):
+    x = distinct(ROWS, COLS)
+    done = run_emulated(kernel_of(body), x)
+    assert any("write to an input" in fault for fault in done.faults)
+    assert np.array_equal(x, distinct(ROWS, COLS))

@@ -60,7 +60,8 @@ def space_of(instruction: Instruction) -> Space | None:
 def visit(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) -> Iterator[tuple[Store, Array, Array]]:
     """Count an access and find where it goes: the store, the offsets, and which of the lanes they belong to.
 
-    Lanes whose address is misaligned or out of bounds are recorded as hazards and left out.
+    Lanes whose address is misaligned or out of bounds, or that write to an input, are recorded as hazards and left
+    out.
 
     Args:
         addresses: one for each active lane.
@@ -74,12 +75,15 @@ def visit(wave: Wave, lanes: Lanes, what: MemoryInstruction, addresses: Array) -
             local, members = local[aligned], members[aligned]
         for placement in home.locate(local, lanes.index[members], what.width):
             chosen = members if placement.chosen is None else members[placement.chosen]
-            if placement.store is not None:
+            if placement.store is None:
+                where, fault = home.describe(int(placement.offsets[0])), "out of bounds"
+            elif what.kind != "load" and not placement.store.writable:
+                where, fault = f"{placement.store.name} + {int(placement.offsets[0])} bytes", "write to an input"
+            else:
                 yield placement.store, placement.offsets, chosen
                 continue
-            where = home.describe(int(placement.offsets[0]))
             message = f"{what.width}-byte {what.kind} at {where}"
-            wave.fault(what.position, what.instruction, "out of bounds", message, lanes.index[chosen])
+            wave.fault(what.position, what.instruction, fault, message, lanes.index[chosen])
 
 
 def _route(wave: Wave, space: Space | None, addresses: Array) -> Iterator[tuple[Space, Memory | Arena, Array, Array]]:

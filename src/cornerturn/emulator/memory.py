@@ -28,6 +28,9 @@ class Store:
         skew: address of the first byte modulo 16.
     """
 
+    writable = True
+    """Whether kernels may change it."""
+
     def __init__(self, name: str, data: NDArray[np.uint8], written: NDArray[np.uint8] | None, skew: int = 0) -> None:
         self.name = name
         self.data = data
@@ -98,10 +101,11 @@ class Placement:
 class Allocation(Store):
     """A NumPy array in global memory, used in place."""
 
-    def __init__(self, name: str, array: Array, base: int, written: bool) -> None:
+    def __init__(self, name: str, array: Array, base: int, written: bool, writable: bool) -> None:
         flat = array.reshape(-1).view(np.uint8)
         super().__init__(name, flat, None if written else np.zeros(flat.shape, dtype=np.uint8), skew=base % 16)
         self.address = base
+        self.writable = writable
         self.itemsize = array.dtype.itemsize
 
     def unwritten(self) -> NDArray[np.int64]:
@@ -124,13 +128,17 @@ class Memory:
 
     allocations: list[Allocation] = field(default_factory=list)
 
-    def bind(self, array: NDArray[Any], name: str, *, written: bool = True, skew: int = 0) -> Allocation:
+    def bind(
+        self, array: NDArray[Any], name: str, *, written: bool = True, writable: bool = True, skew: int = 0
+    ) -> Allocation:
         """Give a C-contiguous array an address.
 
         Args:
             array: any dtype; kernels read and write it in place.
             name: how messages call it.
             written: False for an output: its bytes count as unwritten until a kernel writes them.
+            writable: False for an input, or one that NumPy holds read-only: a kernel's write to it is a hazard and
+                changes nothing.
             skew: bytes by which the address misses the 1 TiB boundary, to try misaligned bases.
 
         Raises:
@@ -141,7 +149,7 @@ class Memory:
         if len(self.allocations) >= MAX_ALLOCATIONS:
             raise EmulatorError(f"{MAX_ALLOCATIONS} arrays are bound already: use a new Memory")
         base = ((len(self.allocations) + 1) << ALLOCATION_SHIFT) + skew
-        self.allocations.append(Allocation(name, array, base, written))
+        self.allocations.append(Allocation(name, array, base, written, writable and array.flags.writeable))
         return self.allocations[-1]
 
     def locate(self, addresses: Array, lanes: Array, width: int) -> Iterator[Placement]:

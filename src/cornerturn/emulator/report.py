@@ -53,7 +53,7 @@ class Hazard:
     """A fault that was found while emulating; the first of its kind at its instruction stands for all of them.
 
     Attributes:
-        kind: ``out of bounds``, ``misaligned``, ``uninitialised read``, ``divergent barrier``, ...
+        kind: ``out of bounds``, ``misaligned``, ``write to an input``, ``uninitialised read``, ``race``, ...
         message: one sentence for a person, with the address and what it should have been.
         location: ``file:line`` of the source.
         block, thread: coordinates of the first thread that committed it.

@@ -132,7 +132,7 @@ def _emulate(
     """Execute ``kernel`` on ``x`` and ``y`` in place; the emulator's record of y says what was written."""
     launch = launch_of(kernel, *x.shape)
     memory = Memory()
-    bound = {"x": memory.bind(x, name="x"), "y": memory.bind(y, name="y", written=False)}
+    bound = {"x": memory.bind(x, name="x", writable=False), "y": memory.bind(y, name="y", written=False)}
     image = build(kernel, arch)
     emulation = emulate(
         image.ptx,
