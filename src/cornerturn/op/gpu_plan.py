@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.production import INDEX_LIMIT, UNIT, Production, TileShape, box, rows, tile, weave
 from cornerturn.op.problem import Axis, Problem
@@ -20,6 +22,10 @@ BLOCK_ROWS = 4
 """Rows that blocks of ``rows`` take together along each of two axes."""
 SHORT_RUN = 128
 """Bytes up to which a row is so short that its neighbours in x should be read soon."""
+SCATTER_LIMIT = 5.0
+"""Inflation of reads and writes together up to which single elements are faster than boxes."""
+WARP_ELEMENTS = 32
+BLOCK_ELEMENTS = 1024
 WASTE_LIMIT = 4
 """A matrix that fills less than this part of its tiles goes element by element."""
 
@@ -59,7 +65,7 @@ class Move:
 def plan(problem: Problem, x: int, y: int) -> Production:
     """Return the kernel and launch for a problem between first elements at ``x`` and ``y`` modulo 32."""
     move = _naturally_aligned(problem, x, y)
-    return _woven(move) or _tiled(move) or _by_rows(move) or box(move.element, move.axes)
+    return _woven(move) or _tiled(move) or _by_rows(move) or _scattered(move) or box(move.element, move.axes)
 
 
 def _naturally_aligned(problem: Problem, x: int, y: int) -> Move:
@@ -171,6 +177,37 @@ def _blocked(axes: tuple[Axis, ...]) -> list[Axis]:
     far = [_scaled(axis, axis.extent // BLOCK_ROWS, BLOCK_ROWS) for axis in (near_in, near_out)]
     near = [_scaled(axis, BLOCK_ROWS, 1) for axis in (near_in, near_out)]
     return [*others, *far, *near, inner]
+
+
+def _scattered(move: Move) -> Production | None:
+    """Move element by element where neighbouring threads find their elements close together on both sides.
+
+    Loads of a block share what L1 holds; stores are merged within a warp alone.
+    """
+    if math.prod(axis.extent for axis in move.axes) >= INDEX_LIMIT:
+        return None
+    orders: list[list[Axis]] = [list(move.axes), sorted(move.axes, key=lambda axis: -abs(axis.stride_in))]
+    if (inner := _inner_axes(move)) is not None:
+        row, col, outer = inner
+        orders.append([*outer, *sorted((row, col), key=lambda axis: -axis.extent)])
+    costs = [
+        _inflation(move.element, order, 1, BLOCK_ELEMENTS) + _inflation(move.element, order, 2, WARP_ELEMENTS)
+        for order in orders
+    ]
+    if min(costs) > SCATTER_LIMIT:
+        return None
+    return rows(move.element, orders[costs.index(min(costs))], items=4)
+
+
+def _inflation(element: int, order: Sequence[Axis], side: int, count: int) -> float:
+    """Return the bytes of the sectors that the first ``count`` elements touch on one side, over their own bytes."""
+    offsets = np.zeros(1, np.int64)
+    for axis in reversed(order):
+        if len(offsets) >= count:
+            break
+        offsets = (np.arange(min(axis[0], count))[:, None] * axis[side] + offsets).reshape(-1)
+    offsets = offsets[:count]
+    return float(len(np.unique(offsets // SECTOR)) * SECTOR / (len(offsets) * element))
 
 
 def _scaled(axis: Axis, extent: int, step: int) -> Axis:

@@ -70,13 +70,15 @@ def run(source: StridedView, destination: StridedView, stream: int, arch: str) -
     Raises:
         DeviceError: the driver refuses the kernel or its launch.
     """
-    x, y = source.pointer, destination.pointer
-    prepared = _prepared(
-        source.itemsize, source.shape, source.strides, destination.strides, x % SECTOR, y % SECTOR, arch
-    )
-    if prepared is not None:
-        launch, offset_in, offset_out = prepared
-        launch(x + offset_in, y + offset_out, stream)
+    if 0 not in source.shape:
+        launch, offset_in, offset_out = prepared(source, destination, arch)
+        launch(source.pointer + offset_in, destination.pointer + offset_out, stream)
+
+
+def prepared(source: StridedView, destination: StridedView, arch: str) -> tuple[Launcher, int, int]:
+    """Return what copies between two views, none of them empty, and the bytes to add to their two addresses."""
+    x, y = source.pointer % SECTOR, destination.pointer % SECTOR
+    return _prepared(source.itemsize, source.shape, source.strides, destination.strides, x, y, arch)
 
 
 @lru_cache(maxsize=4096)
@@ -88,10 +90,7 @@ def _prepared(
     x: int,
     y: int,
     arch: str,
-) -> tuple[Launcher, int, int] | None:
-    """Return what copies between elements (0, ..., 0) at ``x`` and ``y`` modulo 32, and the first elements' offsets."""
-    if 0 in shape:
-        return None
+) -> tuple[Launcher, int, int]:
     problem = canonical(itemsize, shape, strides_in, strides_out)
     x, y = x + problem.offset_in, y + problem.offset_out
     return launcher(problem, x % SECTOR, y % SECTOR, arch), problem.offset_in, problem.offset_out

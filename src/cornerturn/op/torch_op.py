@@ -11,8 +11,10 @@ from typing import Any
 import torch
 
 from cornerturn.errors import UsageError
+from cornerturn.op import torch_cuda
 from cornerturn.op.arrays import StridedView, check_destination, check_ndim, normalized_axes
 from cornerturn.op.engines import SMALL_BYTES, move_on_cpu, move_on_gpu
+from cornerturn.op.torch_cuda import view_of
 
 Tensor = Any  # torch.Tensor: the type checker does not follow torch
 
@@ -34,19 +36,20 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None, out: Tensor | None =
     Raises:
         UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
     """
+    eager_cuda = not torch.compiler.is_compiling() and x.is_cuda
+    if eager_cuda and (known := torch_cuda.replay(x, axes, out)) is not None:
+        return known
     _check_input(x)
     order = list(normalized_axes(axes, x.ndim))
     if out is None:
-        return _transposed(x, order)
-    _check_output(x, order, out)
-    torch.ops.cornerturn.transpose_into(x.resolve_conj().resolve_neg(), order, out)
-    return out
-
-
-def view_of(x: Tensor) -> StridedView:
-    """Return the strided view of a tensor."""
-    size = x.element_size()
-    return StridedView(x.data_ptr(), size, tuple(x.shape), tuple(stride * size for stride in x.stride()))
+        result = _transposed(x, order)
+    else:
+        _check_output(x, order, out)
+        torch.ops.cornerturn.transpose_into(x.resolve_conj().resolve_neg(), order, out)
+        result = out
+    if eager_cuda:
+        torch_cuda.remember(x, axes, out, order, result)
+    return result
 
 
 def _check_input(x: Tensor) -> None:
