@@ -24,13 +24,11 @@ class Explorer {
     this.grids = { x: new Grid("elements of x that the warp touches"), y: new Grid("elements of y that the warp touches") };
     if (kernel.instructions.some((each) => each.memory === "shared")) {
       this.grids.shared = new Grid("shared memory: a column is a bank, a row is 128 bytes");
+      this.grids.shared.figure.classList.add("of-shared");
     }
-    this.blockChoice = choice("Block", kernel.blocks.map(({ at }) => at.join(",")), (n) => this.choose(n, this.warp));
-    this.warpChoice = choice("Warp", kernel.blocks[0].warps.map((_, n) => `${n}`), (n) => this.choose(this.block, n));
-    this.laneChoice = choice("Follow lane", ["none", ...Array(WARP).keys()].map(String), (n) => {
-      this.pinned = n ? n - 1 : null;
-      this.follow(null);
-    });
+    this.blockChoice = choice("Block", kernel.blocks.map(({ at }) => at.join(",")), (n) => this.chooseInPair(n, this.warp));
+    this.warpChoice = choice("Warp", kernel.blocks[0].warps.map((_, n) => `${n}`), (n) => this.chooseInPair(this.block, n));
+    this.laneChoice = choice("Follow lane", ["none", ...Array(WARP).keys()].map(String), (n) => this.keep(n ? n - 1 : null));
     this.timeline = element("ol", { class: "timeline", "aria-label": "Steps of the warp" });
     this.now = element("div", { class: "now", "aria-live": "polite" });
     this.registers = element("div", { class: "registers" },
@@ -46,14 +44,26 @@ class Explorer {
     this.node = element("section", { class: "explorer", "aria-label": `Access explorer of ${kernel.name}` },
       element("div", { class: "controls" }, this.blockChoice.node, this.warpChoice.node, this.laneChoice.node),
       this.timeline, this.now, this.stage, this.hardware, this.way, this.table);
-    this.node.addEventListener("pointerover", (event) => this.pointed(event.target));
-    this.node.addEventListener("pointerdown", (event) => this.pinTarget(event.target));
-    this.node.addEventListener("pointerleave", () => this.follow(null));
+    this.parts = [this.node, this.hardware]; // a page may put the hardware's view elsewhere
+    for (const part of this.parts) {
+      part.addEventListener("pointerover", (event) => this.pointed(event.target));
+      part.addEventListener("pointerdown", (event) => this.pinTarget(event.target));
+      part.addEventListener("pointerleave", () => this.follow(null));
+    }
     for (const [memory, grid] of Object.entries(this.grids)) {
       grid.canvas.addEventListener("pointermove", (event) => this.follow(this.laneAt(memory, grid.cellAt(event))));
       grid.canvas.addEventListener("pointerdown", (event) => this.pin(this.laneAt(memory, grid.cellAt(event))));
     }
     new ResizeObserver(() => this.layout()).observe(this.stage);
+  }
+
+  // The same block and warp in both, as far as the other has them.
+  chooseInPair(block, warp) {
+    for (const explorer of this.pair) {
+      const { blocks } = explorer.kernel;
+      const own = Math.min(block, blocks.length - 1);
+      explorer.choose(own, Math.min(warp, blocks[own].warps.length - 1));
+    }
   }
 
   choose(block, warp) {
@@ -72,7 +82,7 @@ class Explorer {
     const wasted = step.picture && step.picture.passes > step.picture.ideal;
     const cost = step.picture ? costOf(step) : "";
     return element("li", {}, element("button", {
-      type: "button", class: `chip ${step.phase}${wasted ? " wasted" : ""}`, title: `line ${step.line}: ${step.phase} ${cost}`,
+      type: "button", class: `chip phase-${step.phase}${wasted ? " wasted" : ""}`, title: `line ${step.line}: ${step.phase} ${cost}`,
       "data-step": n, onclick: () => this.stepTo(n),
     }, step.phase));
   }
@@ -123,8 +133,8 @@ class Explorer {
         element("p", { class: passes > ideal ? "verdict wasted" : "verdict" }, element("strong", {}, plural(passes, unitOf(step))),
           step.memory === "shared" ? "" : ` in ${plural(step.picture.rows.length, "line")}`, `, ideal ${whole(ideal)}`)),
       drawRequest(this.kernel, step),
-      element("p", { class: "legend" }, element("i", { class: "lane", style: { background: laneColour(9) } }), "a 4-byte word and the lane that uses it",
-        step.memory === "shared" ? null : [element("i", { class: "unused" }), "moved because its sector is, and not used"]));
+      element("p", { class: "legend" }, legendKey("lane", "a 4-byte word and the lane that uses it"),
+        step.memory === "shared" ? null : legendKey("unused", "moved because its sector is, and not used")));
   }
 
   layout() {
@@ -133,21 +143,23 @@ class Explorer {
     const count = this.grids.shared ? 3 : 2;
     const columns = width < 520 ? 2 : count;
     const room = (width - 16 * (columns - 1)) / columns;
+    this.stage.style.setProperty("--columns", columns);
+    this.stage.classList.toggle("narrow", columns < count);
     this.windows = {
       x: windowOf(this.kernel, "x", this.block, this.steps),
       y: windowOf(this.kernel, "y", this.block, this.steps),
     };
     for (const memory of ["x", "y"]) {
-      const { top, left, rows, cols, size } = this.windows[memory];
+      const { top, left, rows, cols } = this.windows[memory];
       this.grids[memory].layout(rows, cols, room, Math.max(260, room));
-      this.grids[memory].title.textContent = `${memory}[${top}..${top + rows - 1}, ${left}..${left + cols - 1}] of ${size.join(" x ")}`;
+      this.grids[memory].title.textContent = `${memory}[${top}..${top + rows - 1}, ${left}..${left + cols - 1}]`;
     }
     if (this.grids.shared) {
       const words = this.kernel.blocks[this.block].warps.flatMap((_, warp) => stepsOf(this.kernel, this.block, warp))
         .filter((step) => step.memory === "shared").map((step) => (Math.max(...step.offsets) + step.width) / 4);
       this.sharedRows = Math.max(MARGIN, Math.ceil(Math.max(...words) / SHARED_COLUMNS));
       this.grids.shared.layout(this.sharedRows, SHARED_COLUMNS, columns < count ? width : room, Math.max(260, room));
-      this.grids.shared.title.textContent = `shared, ${whole(this.sharedRows * 128)} bytes; a column is a bank`;
+      this.grids.shared.title.textContent = "shared: a column is a bank";
     }
     this.draw();
   }
@@ -239,23 +251,42 @@ class Explorer {
   }
 
   pin(lane) {
-    this.pinned = lane === this.pinned ? null : lane;
-    this.laneChoice.select(this.pinned === null ? 0 : this.pinned + 1);
-    this.follow(lane);
+    this.keep(lane === this.pinned ? null : lane);
   }
 
+  // Follow a lane until another is chosen; null follows none.
+  keep(lane) {
+    for (const explorer of this.pair) {
+      explorer.pinned = lane;
+      explorer.laneChoice.select(lane === null ? 0 : lane + 1);
+      explorer.redrawFor(null);
+    }
+  }
+
+  // Follow a lane while it is pointed at.
   follow(lane) {
+    for (const explorer of this.pair) explorer.redrawFor(lane);
+  }
+
+  redrawFor(lane) {
     if (lane === this.lane && this.followed === (lane ?? this.pinned)) return;
     this.lane = lane;
     this.draw();
   }
 
+  // This explorer, and the one beside it that does as this one.
+  get pair() {
+    return this.twin ? [this, this.twin] : [this];
+  }
+
   markLane(lane) {
     this.followed = lane;
-    for (const mark of this.node.querySelectorAll(".lane[data-lane], tr[data-lane]")) {
-      mark.classList.toggle("followed", lane !== null && Number(mark.dataset.lane) === lane);
+    for (const part of this.parts) {
+      part.classList.toggle("following", lane !== null);
+      for (const mark of part.querySelectorAll(".lane[data-lane], tr[data-lane]")) {
+        mark.classList.toggle("followed", lane !== null && Number(mark.dataset.lane) === lane);
+      }
     }
-    this.node.classList.toggle("following", lane !== null);
     if (lane === null) {
       this.way.replaceChildren(element("p", { class: "quiet-text" }, "Point at a lane, an element or a word to follow its thread; a click keeps it."));
       return;
@@ -286,17 +317,22 @@ class Explorer {
   // The lanes' elements fly between memory and registers.
   fly(request) {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches || !this.grids[request.memory]) return;
+    if (request.asynchronous && request.kind === "load") return; // its elements fly when they arrive
     const box = this.stage.getBoundingClientRect();
     const ratio = devicePixelRatio || 1;
     this.flights.width = box.width * ratio;
     this.flights.height = box.height * ratio;
     const pen = this.flights.getContext("2d");
     pen.scale(ratio, ratio);
-    const paths = request.lanes.map((lane, n) => {
+    const inMemory = (step, n) => this.grids[step.memory].middle(...this.cells(step, n)[0]);
+    const inRegister = (lane) => {
       const register = this.registers.children[lane].getBoundingClientRect();
-      const inside = [register.left + register.width / 2, register.top + register.height / 2];
-      const outside = this.grids[request.memory].middle(...this.cells(request, n)[0]);
-      const [from, to] = request.kind === "load" ? [outside, inside] : [inside, outside];
+      return [register.left + register.width / 2, register.top + register.height / 2];
+    };
+    const before = this.steps[this.at - 1];
+    const paths = request.lanes.map((lane, n) => {
+      const ends = [inMemory(request, n), request.asynchronous ? inMemory(before, n) : inRegister(lane)];
+      const [from, to] = request.kind === "load" ? ends : ends.reverse();
       return { lane, from: [from[0] - box.left, from[1] - box.top], to: [to[0] - box.left, to[1] - box.top] };
     });
     const start = performance.now();
@@ -341,10 +377,13 @@ class Player {
     this.explorers = explorers;
     this.at = 0;
     const button = (label, text, action) => element("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
-    this.playButton = button("Play", "▶", () => this.toggle());
+    this.playButton = button("Play", "", () => this.toggle());
+    this.drawPlay();
     this.node = element("div", { class: "player", role: "group", "aria-label": "Steps" },
-      button("First step", "⏮", () => this.to(0)), button("Step back", "◀", () => this.to(this.at - 1)),
-      this.playButton, button("Step forward", "▶▏", () => this.to(this.at + 1)),
+      button("First step", icon("M2 3h2v10H2zM9 3v10L4 8zM14 3v10L9 8z"), () => this.to(0)),
+      button("Step back", icon("M13 3v10L6 8zM3 3h2v10H3z"), () => this.to(this.at - 1)),
+      this.playButton,
+      button("Step forward", icon("M3 3v10l7-5zM11 3h2v10h-2z"), () => this.to(this.at + 1)),
       element("span", { class: "hint" }, element("kbd", {}, "←"), element("kbd", {}, "→"), " step, ", element("kbd", {}, "space"), " plays"));
     for (const explorer of explorers) explorer.node.addEventListener("stepped", (event) => this.to(event.detail, explorer));
   }
@@ -365,20 +404,24 @@ class Player {
   toggle() {
     if (this.timer) return this.stop();
     if (this.at >= this.length - 1) this.to(0);
-    this.playButton.textContent = "⏸";
-    this.playButton.setAttribute("aria-label", "Pause");
     this.timer = setInterval(() => {
       this.to(this.at + 1);
       if (this.at >= this.length - 1) this.stop();
     }, PLAY_MS);
-    return undefined;
+    return this.drawPlay();
+  }
+
+  drawPlay() {
+    const label = this.timer ? "Pause" : "Play";
+    this.playButton.replaceChildren(icon(this.timer ? "M4 3h3v10H4zM9 3h3v10H9z" : "M4 2v12l9-6z"), label);
+    this.playButton.setAttribute("aria-label", label);
+    this.playButton.title = label;
   }
 
   stop() {
     clearInterval(this.timer);
     this.timer = null;
-    this.playButton.textContent = "▶";
-    this.playButton.setAttribute("aria-label", "Play");
+    this.drawPlay();
   }
 
   key(event) {

@@ -68,15 +68,11 @@ function kernelPage(name, live) {
     element("p", { class: "lesson" }, sentence(kernel.lesson)),
     element("p", { class: "quiet-text" }, `${grid.join(" x ")} blocks of ${block.join(" x ")} threads for x of ${LAB.rows} x ${LAB.cols}. bx, by stand for blockIdx.x and .y, tx, ty for threadIdx.x and .y.`,
       " ", element("a", { href: `#/compare/${kernel.name}/${partnerOf(kernel)}` }, "Compare with another kernel")),
-    element("div", { class: "workbench" }, source.node, explorer.node),
+    element("div", { class: "workbench" }, element("div", { class: "left" }, source.node, explorer.hardware), explorer.node),
     element("section", {}, element("h2", {}, "Diagnosis"), element("ul", {}, kernel.diagnosis.map((text) => element("li", {}, text)))),
     element("section", {}, element("h2", {}, "Counts of the whole launch"), element("div", { class: "scroll" }, countsTable([kernel]))),
     kernel.tile ? tileSection(kernel.tile) : null,
   ].filter(Boolean);
-}
-
-function sentence(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 // The kernels before and after in the catalogue.
@@ -119,8 +115,8 @@ function tileFigure(tile, arrangement) {
   const marked = [];
   arrangement.banks.forEach((line, row) => [...line].forEach((digit, col) => {
     const bank = parseInt(digit, 36);
-    grid.fill(row, col, bankColour(bank));
-    grid.write(row, col, `${bank}`, "#10151c");
+    grid.fill(row, col, laneColour(bank));
+    grid.write(row, col, `${bank}`, laneInk(bank));
     if (tile.taken[row][col] === "1") marked.push([row, col]);
   }));
   marked.forEach(([row, col]) => grid.frame(row, col, colour("ink")));
@@ -152,6 +148,8 @@ function comparePage(first, second, live) {
   const go = (n, name) => { location.hash = `#/compare/${names.map((old, k) => (k === n ? name : old)).join("/")}`; };
   const choices = names.map((name, n) => choice(n ? "and" : "Compare", shown.map((each) => each.name), (at) => go(n, shown[at].name), shown.findIndex((each) => each.name === name)));
   const explorers = pair.map((kernel) => new Explorer(kernel));
+  explorers[0].twin = explorers[1];
+  explorers[1].twin = explorers[0];
   const player = new Player(explorers);
   live.player = player;
   return [

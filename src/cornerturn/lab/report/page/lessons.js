@@ -14,7 +14,9 @@ function lessonsPage() {
 
 function lessonCard(lesson) {
   const verdict = lesson.verdict.startsWith("holds") ? "valid" : lesson.verdict === "does not hold here" ? "wrong" : "refused";
-  const pictures = lesson.kernels.map((name) => KERNELS.get(name)).filter((kernel) => kernel.blocks).slice(0, 2).map(dearestRequest);
+  const [first, second] = lesson.kernels.map((name) => KERNELS.get(name)).filter((kernel) => kernel.blocks);
+  const dearest = first && dearestRequest(first);
+  const pictures = [first && thumb(first, dearest), second && thumb(second, dearestRequest(second, dearest))];
   return element("article", { class: "card", id: `lesson-${lesson.name}` },
     element("header", {}, element("h2", {}, lesson.name), element("span", { class: `badge ${verdict}` }, `${VERDICT_MARKS[lesson.verdict] ?? "–"} ${lesson.verdict}`)),
     element("p", { class: "lesson" }, lesson.claim),
@@ -26,10 +28,15 @@ function lessonCard(lesson) {
       : null);
 }
 
-// The request of a kernel's first warp that costs most against its ideal.
-function dearestRequest(kernel) {
+// The request of a kernel's first warp that costs most against its ideal, of those like another where there are any.
+function dearestRequest(kernel, other = null) {
   const requests = stepsOf(kernel, 0, 0).filter((step) => step.picture);
-  const dearest = requests.reduce((worst, step) => (step.picture.passes / step.picture.ideal > worst.picture.passes / worst.picture.ideal ? step : worst));
+  const alike = requests.filter((step) => step.kind === other?.kind && step.memory === other?.memory);
+  const cost = ({ picture }) => picture.passes / picture.ideal;
+  return (alike.length ? alike : requests).reduce((worst, step) => (cost(step) > cost(worst) ? step : worst));
+}
+
+function thumb(kernel, dearest) {
   return element("figure", { class: "thumb" },
     element("figcaption", {}, kernelLink(kernel.name), `${dearest.memory === "shared" ? "shared " + dearest.kind : dearest.phase + " " + dearest.memory}: ${plural(dearest.picture.passes, unitOf(dearest))}, ideal ${dearest.picture.ideal}`),
     drawRequest(kernel, dearest));

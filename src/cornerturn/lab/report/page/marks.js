@@ -55,12 +55,6 @@ function laneInk(lane) {
   return lane >= (theme() === "dark" ? 0 : 13) ? "#10151c" : "#ffffff";
 }
 
-// A bank's hue goes once around; neighbours differ in lightness too, so that they part without colour vision.
-function bankColour(bank) {
-  const lightness = theme() === "dark" ? [46, 62] : [66, 84];
-  return `hsl(${(bank * 360) / WARP} 58% ${lightness[bank % 2]}%)`;
-}
-
 function theme() {
   const chosen = document.documentElement.dataset.theme;
   if (chosen) return chosen;
@@ -72,7 +66,33 @@ function colour(name) {
 }
 
 function kernelLink(name) {
-  return element("a", { href: `#/kernel/${name}`, class: "code" }, name);
+  return element("a", { href: `#/kernel/${name}`, class: "code" }, breakable(name));
+}
+
+// A name that may be broken after its underscores, and nowhere else.
+function breakable(name) {
+  return name.split(/(?<=_)/).flatMap((part) => [part, element("wbr")]);
+}
+
+// One sign of a legend and what it means.
+function legendKey(sign, meaning) {
+  return element("span", { class: "key" }, element("i", { class: sign }), meaning);
+}
+
+// A drawn sign for a button: a path in a square of 16.
+function icon(path) {
+  const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  drawn.setAttribute("viewBox", "0 0 16 16");
+  drawn.setAttribute("aria-hidden", "true");
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  line.setAttribute("d", path);
+  drawn.append(line);
+  return drawn;
+}
+
+// Sentences begin with a capital, names of kernels do not.
+function sentence(text) {
+  return KERNELS.has(text.split(/\W/)[0]) ? text : text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 const STATUS_MARKS = { valid: "✓", wrong: "✗" };

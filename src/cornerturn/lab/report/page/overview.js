@@ -123,9 +123,8 @@ function overviewPage() {
     tally,
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Kernels" }, table),
     element("p", { class: "legend" },
-      element("i", { class: "bar-used" }), "used", element("i", { class: "bar-wasted" }), "moved beside it, for nothing",
-      element("i", { class: "tick" }), "the ideal",
-      element("span", {}, "The four middle columns are found/ideal per request: 32-byte sectors of global memory, wavefronts of shared memory.")),
+      legendKey("bar-used", "used"), legendKey("bar-wasted", "moved beside it, for nothing, or time beyond a copy's"), legendKey("tick", "the ideal"),
+      element("span", { class: "note" }, "The four middle columns are found/ideal per request: 32-byte sectors of global memory, wavefronts of shared memory.")),
   ];
 }
 

@@ -19,6 +19,7 @@ function barrierOf([, line]) {
   return { phase: "barrier", line };
 }
 
+// An asynchronous copy is one instruction that loads and stores: its elements pass the registers by.
 function requestOf(kernel, step) {
   const [at, drawn, base, formula, values, firstValue, writers, firstWriter] = step;
   const instruction = kernel.instructions[at];
@@ -26,6 +27,7 @@ function requestOf(kernel, step) {
   const key = `${instruction.kind} ${instruction.memory}`;
   return {
     ...instruction,
+    asynchronous: kernel.instructions.some((other) => other !== instruction && other.position === instruction.position),
     phase: PHASES[key]?.[0] ?? instruction.kind,
     picture,
     base,
@@ -86,7 +88,8 @@ function costOf(request) {
 
 function titleOf(request) {
   if (request.phase === "barrier") return "barrier: every thread of the block waits for all others";
-  const [, , way] = PHASES[`${request.kind} ${request.memory}`] ?? ["", "", `${request.kind} ${request.memory}`];
+  const [, , usual] = PHASES[`${request.kind} ${request.memory}`] ?? ["", "", `${request.kind} ${request.memory}`];
+  const way = request.asynchronous ? "from x into shared memory, past the registers" : usual;
   return `${request.phase}: ${plural(request.lanes.length, "lane")}, ${request.width} bytes each, ${way}`;
 }
 

@@ -19,7 +19,7 @@ function windowOf(kernel, memory, block, steps) {
   }
   [top, bottom] = widened(top, bottom, size[0]);
   [left, right] = widened(left, right, size[1]);
-  return { top, left, rows: bottom - top + 1, cols: right - left + 1, size };
+  return { top, left, rows: bottom - top + 1, cols: right - left + 1 };
 }
 
 function widened(first, last, size) {
@@ -70,7 +70,7 @@ class Grid {
   frame(row, col, tint) {
     const size = Math.max(this.cell, 5);
     this.pen.strokeStyle = tint;
-    this.pen.lineWidth = 2;
+    this.pen.lineWidth = this.cell < 8 ? 1 : 2;
     this.pen.strokeRect((col + 0.5) * this.cell - size / 2, (row + 0.5) * this.cell - size / 2, size, size);
   }
 
