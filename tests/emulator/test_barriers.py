@@ -53,6 +53,37 @@ def test_threads_that_exited_are_not_waited_for(last: int):
     assert y.tolist() == [*reversed(range(last)), *[-1] * (64 - last)]
 
 
+def test_threads_may_do_other_work_and_exit_before_a_barrier():
+    text = """extern "C" __global__ void kernel(int* y) {
+        __shared__ int tile[64];
+        if (threadIdx.x >= 32) { atomicAdd(y + 32, 1); return; }
+        tile[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        y[threadIdx.x] = tile[31 - threadIdx.x];
+    }"""
+    y = np.zeros(33, dtype=np.int32)
+    assert launch_cuda(text, y, block=64).hazards == ()
+    assert y.tolist() == [*reversed(range(32)), 32]
+
+
+@pytest.mark.parametrize(
+    ("some", "block", "waiting", "absent"),
+    [("threadIdx.x < 16", 32, 16, 16), ("threadIdx.x == 0", 1024, 1, 1023), ("threadIdx.x < 32", 64, 32, 32)],
+)
+def test_threads_that_go_on_without_a_barrier_are_a_hazard(some: str, block: int, waiting: int, absent: int):
+    text = f"""extern "C" __global__ void kernel(int* y) {{
+        if ({some})
+            __syncthreads();
+        y[threadIdx.x] = 1;
+    }}"""
+    y = np.zeros(block, dtype=np.int32)
+    (hazard,) = launch_cuda(text, y, block=block).hazards
+    assert (hazard.kind, hazard.location, hazard.count) == ("barrier not reached by all", "kernel.cu:3", absent)
+    assert hazard.message.startswith(f"{waiting} threads wait here ")
+    assert hazard.thread == (waiting, 0, 0)
+    assert y.all(), "the threads go on all the same"
+
+
 def test_blocks_do_not_wait_for_each_other():
     text = """extern "C" __global__ void kernel(int* y) {
         if (blockIdx.x % 2) __syncthreads();

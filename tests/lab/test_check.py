@@ -203,9 +203,9 @@ BROKEN = [
     pytest.param(
         changed(LINE, ("const float* x", "float* x"), ("y[c * rows + r] = x[i];", "x[c * rows + r] = x[i];")),
         FLAT,
-        "write to x",
+        "write to an input",
         STORE,
-        "x is the input",
+        "store at x + 0 bytes",
         id="the input overwritten",
     ),
 ]

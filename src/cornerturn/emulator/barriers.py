@@ -19,12 +19,14 @@ class Barriers:
     """Who waits where in one wave.
 
     ``number`` is the barrier a lane waits at (or -1), ``needed`` how many threads that barrier expects (0: every
-    thread of the block that has not exited), ``block`` the rank of the basic block that ends with it.
+    thread of the block that has not exited), ``block`` the rank of the basic block that ends with it; ``paths`` are
+    the kernel's `paths_onward`.
     """
 
-    def __init__(self, wave: Wave, blocks: list[Block]) -> None:
+    def __init__(self, wave: Wave, blocks: list[Block], paths: Array) -> None:
         self.wave = wave
         self.blocks = blocks
+        self.paths = paths
         self.number = np.full(wave.shape, _FREE, dtype=np.int32)
         self.needed = np.zeros(wave.shape, dtype=np.int32)
         self.block = np.zeros(wave.shape, dtype=np.int32)
@@ -45,7 +47,7 @@ class Barriers:
 
     def passed_by(self, mask: Array, rank: int) -> None:
         """The lanes of ``mask`` execute the basic block of ``rank`` while others may wait for them."""
-        behind = (self.waiting & (self.needed == 0) & (self.block < rank)).any(axis=1)
+        behind = (self.waiting & (self.needed == 0) & self.paths[self.block, rank]).any(axis=1)
         self.passed |= mask & behind[:, None]
 
     def release(self) -> None:

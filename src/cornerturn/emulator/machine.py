@@ -7,7 +7,7 @@ import numpy as np
 from cornerturn.emulator.barriers import Barriers, arrive, barrier_readers
 from cornerturn.emulator.decode import decode
 from cornerturn.emulator.operands import Operands, Reader, Step, Unsupported
-from cornerturn.emulator.program import EXITS, Block, blocks_of, is_barrier, is_failed_assertion
+from cornerturn.emulator.program import EXITS, Block, blocks_of, is_barrier, is_failed_assertion, paths_onward
 from cornerturn.emulator.ptx import Entry, Instruction
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
@@ -40,6 +40,7 @@ class Machine:
     def __init__(self, entry: Entry, symbols: dict[str, int]) -> None:
         self.entry = entry
         self.blocks = blocks_of(entry)
+        self.paths = paths_onward(self.blocks)
         operands = Operands(entry, symbols)
         self.decoded = [_decode_block(operands, block) for block in self.blocks]
 
@@ -49,7 +50,7 @@ class Machine:
         Raises:
             EmulatorError: a barrier can never complete, a loop does not end, or the kernel traps.
         """
-        barriers, end = Barriers(wave, self.blocks), len(self.blocks)
+        barriers, end = Barriers(wave, self.blocks, self.paths), len(self.blocks)
         for _ in range(MAX_VISITS):
             ready: Array = np.where(barriers.waiting, end, wave.pc) if barriers.occupied else wave.pc
             rank = int(ready.min())

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from cornerturn.emulator.ptx import Entry, Instruction, Symbol
+from cornerturn.emulator.types import Array
 from cornerturn.errors import EmulatorError
 
 EXITS = frozenset({"ret", "exit"})
@@ -50,6 +53,13 @@ class Block:
         """Whether it does nothing but to exit."""
         return not self.body and self.end is not None and self.end.opcode in EXITS and self.end.guard is None
 
+    @property
+    def onward(self) -> tuple[int, ...]:
+        """Ranks of the blocks in which control can go on."""
+        jump = (self.target,) if self.end is not None and self.end.opcode == "bra" else ()
+        stays = self.end is None or not _leaves(self.end) or self.end.guard is not None
+        return (*jump, self.following) if stays else jump
+
 
 def blocks_of(entry: Entry) -> list[Block]:
     """The kernel's basic blocks, in visiting order.
@@ -75,6 +85,17 @@ def blocks_of(entry: Entry) -> list[Block]:
         end = pieces[n][-1] if jumps else None
         blocks.append(Block(cuts[n], body, end, rank[targets[n]], rank[n + 1]))
     return blocks
+
+
+def paths_onward(blocks: list[Block]) -> Array:
+    """Blocks x blocks by rank: whether control can go on from the one to the other without going back in a loop."""
+    paths = np.zeros((len(blocks), len(blocks)), dtype=bool)
+    for rank in reversed(range(len(blocks))):
+        for successor in blocks[rank].onward:
+            if rank < successor < len(blocks):
+                paths[rank] |= paths[successor]
+                paths[rank, successor] = True
+    return paths
 
 
 def _target(entry: Entry, last: Instruction, number: dict[int, int]) -> int:
