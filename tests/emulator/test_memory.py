@@ -410,6 +410,8 @@ COPY = kernel("const int* x, int* y, short n", "if (i < n) y[i] = x[i];")
         ({"grid": (1, 65536)}, "grid (1, 65536, 1) of kernel kernel: along y it must be between 1 and 65535"),
         ({"grid": (1, 1, 0)}, "along z it must be between 1 and 65535"),
         ({"grid": 2**31}, "along x it must be between 1 and 2147483647"),
+        ({"shared_bytes": -16}, "-16 bytes of dynamic shared memory for kernel kernel: give 0 or more"),
+        ({"shared_bytes": 1.5}, "1.5 bytes of dynamic shared memory for kernel kernel: give 0 or more"),
         ({"shared_bytes": 227 * 1024 + 1}, "wants 232449 bytes of shared memory a block: at most 232448"),
     ],
 )
@@ -423,6 +425,8 @@ def test_a_launch_obeys_the_hardware(launch: dict[str, Any], message: str):
     [
         ((ints(8), ints(8)), "kernel kernel takes 3 arguments: 2 were given"),
         ((ints(8), ints(8), np.int32(8)), "argument 2 of kernel kernel has 4 bytes: the parameter takes 2"),
+        ((ints(8), ints(8), 8), "argument 2 of kernel kernel is 8: give an Allocation, a NumPy scalar"),
+        ((ints(8), None, np.int16(8)), "argument 1 of kernel kernel is None: give an Allocation, a NumPy scalar"),
         ((ints(8), np.int32(0), np.int16(8)), "argument 1 of kernel kernel has 4 bytes: the parameter takes 8"),
     ],
 )
@@ -436,6 +440,49 @@ def test_launch_bounds_are_kept():
     assert launch_cuda(text, ints(64), ints(64), np.int16(8), block=64).hazards == ()
     with pytest.raises(EmulatorError, match=r"at most 64 threads a block \(__launch_bounds__\): block .* has 96"):
         launch_cuda(text, ints(96), ints(96), np.int16(8), block=96)
+
+
+@pytest.mark.parametrize("name", ["grid", "block"])
+@pytest.mark.parametrize("extent", [(1, 1), (1, 1, 1, 1), (1.0, 1, 1), ("1", 1, 1), (None, 1, 1), 1, "abc", None])
+def test_a_launch_has_three_integers(name: str, extent: Any):
+    launch = {"grid": (1, 1, 1), "block": (1, 1, 1), name: extent}
+    message = f"{name} {extent!r} of kernel kernel: give three integers, along x, y and z"
+    with pytest.raises(EmulatorError, match=re.escape(message)):
+        emulate(HEADER + ".visible .entry kernel() { ret; }", "kernel", Memory(), arguments=(), **launch)
+
+
+def test_a_launch_takes_integers_of_numpy():
+    y = ints(64)
+    image = image_of(kernel("int* y", "y[blockIdx.x * 32 + i] = 1;"))
+    extents = {"grid": (np.uint8(2), 1, 1), "block": [np.int16(32), np.int64(1), 1]}
+    memory = Memory()
+    emulate(image.ptx, image.symbol, memory, arguments=[memory.bind(y, "y")], shared_bytes=np.int32(16), **extents)
+    assert y.all()
+
+
+@pytest.mark.parametrize(
+    ("directives", "clustered"),
+    [
+        (".explicitcluster .reqnctapercluster 2, 1, 1", True),
+        (".reqnctapercluster 1, 2", True),
+        (".explicitcluster", True),
+        (".reqnctapercluster 1, 1, 1", False),
+        (".explicitcluster .reqnctapercluster 1", False),
+        (".maxclusterrank 8", False),
+    ],
+)
+def test_clusters_are_refused(directives: str, clustered: bool):
+    text = HEADER + f".visible .entry kernel() {directives} {{ ret; }}"
+    if not clustered:
+        launch_ptx(text, "kernel", grid=2)
+        return
+    with pytest.raises(EmulatorError, match="kernel kernel is launched in clusters of blocks"):
+        launch_ptx(text, "kernel", grid=2)
+
+
+def test_a_kernel_that_the_compiler_clusters_is_refused():
+    with pytest.raises(EmulatorError, match=r"clusters of blocks \(__cluster_dims__\): they are not emulated"):
+        launch_cuda(COPY.replace("void kernel", "void __cluster_dims__(2, 1, 1) kernel"), ints(8), ints(8), np.int16(8))
 
 
 def test_a_required_block_is_kept():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from numbers import Integral
 
 import numpy as np
 
@@ -61,9 +62,16 @@ def emulate(
             kernel cannot finish. Faults that a kernel survives are in the result's ``hazards`` instead.
     """
     kernel = _parse(ptx, entry)
-    _check_launch(kernel, grid, block)
+    grid, block = _extent(kernel, "grid", grid, MAX_GRID), _extent(kernel, "block", block, MAX_BLOCK)
+    _check_block(kernel, block)
+    if kernel.clustered:
+        raise EmulatorError(
+            f"kernel {entry} is launched in clusters of blocks (__cluster_dims__): they are not emulated"
+        )
     symbols, static_bytes, local_bytes = _place_variables(kernel, memory)
-    total_shared = static_bytes + shared_bytes
+    if not isinstance(shared_bytes, Integral) or shared_bytes < 0:
+        raise EmulatorError(f"{shared_bytes!r} bytes of dynamic shared memory for kernel {entry}: give 0 or more")
+    total_shared = static_bytes + int(shared_bytes)
     if total_shared > MAX_SHARED_BYTES:
         raise EmulatorError(
             f"kernel {entry} wants {total_shared} bytes of shared memory a block: at most {MAX_SHARED_BYTES}"
@@ -104,13 +112,19 @@ def _blocks_per_wave(block: Extent, shared: int) -> int:
     return max(1, min(WAVE_LANES // lanes, WAVE_SHARED_BYTES // max(shared, 1)))
 
 
-def _check_launch(kernel: Entry, grid: Extent, block: Extent) -> None:
-    for name, extent, limits in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
-        for axis, (size, limit) in enumerate(zip(extent, limits, strict=True)):
-            if not 1 <= size <= limit:
-                raise EmulatorError(
-                    f"{name} {extent} of kernel {kernel.name}: along {'xyz'[axis]} it must be between 1 and {limit}"
-                )
+def _extent(kernel: Entry, name: str, extent: Extent, limits: Extent) -> Extent:
+    """A grid or block of the launch, checked."""
+    if not isinstance(extent, Sequence) or len(extent) != 3 or not all(isinstance(size, Integral) for size in extent):
+        raise EmulatorError(f"{name} {extent!r} of kernel {kernel.name}: give three integers, along x, y and z")
+    for axis, (size, limit) in enumerate(zip(extent, limits, strict=True)):
+        if not 1 <= size <= limit:
+            raise EmulatorError(
+                f"{name} {extent} of kernel {kernel.name}: along {'xyz'[axis]} it must be between 1 and {limit}"
+            )
+    return int(extent[0]), int(extent[1]), int(extent[2])
+
+
+def _check_block(kernel: Entry, block: Extent) -> None:
     threads = block[0] * block[1] * block[2]
     if threads > MAX_BLOCK_THREADS:
         raise EmulatorError(f"block {block} of kernel {kernel.name} has {threads} threads: at most {MAX_BLOCK_THREADS}")
@@ -152,6 +166,11 @@ def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[Argumen
     for number, (parameter, argument) in enumerate(zip(kernel.parameters, arguments, strict=True)):
         packed.extend(bytes(-len(packed) % parameter.align))
         offsets[parameter.name] = len(packed)
+        if not isinstance(argument, Argument):
+            raise EmulatorError(
+                f"argument {number} of kernel {kernel.name} is {argument!r}: give an Allocation, a NumPy scalar of the "
+                "parameter's type (numpy.uint32(4)), or bytes"
+            )
         value = _argument_bytes(argument)
         if len(value) != parameter.size:
             raise EmulatorError(

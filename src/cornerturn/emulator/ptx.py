@@ -92,6 +92,7 @@ class Entry:
         variables: the module's and the kernel's own.
         required_block: the only block shape it may be launched with (``.reqntid``), if it says one.
         max_threads: the most threads a block (``.maxntid``), if it says so.
+        clustered: whether it must be launched in clusters, of more than one block or of a size said at the launch.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Entry:
     labels: dict[str, int]
     required_block: tuple[int, ...] | None = None
     max_threads: int | None = None
+    clustered: bool = False
 
     def declares(self, name: str) -> bool:
         """Whether ``name`` is a declared register (and not a special one such as ``%laneid``)."""
@@ -264,6 +266,7 @@ class _Body:
         for _, (kind, text) in self._scoped(statements):
             self._statement(kind, text)
         required, most = _extents("reqntid", signature), _extents("maxntid", signature)
+        cluster = _extents("reqnctapercluster", signature)
         return Entry(
             name=self.name,
             parameters=tuple(_variable(match) for match in _VARIABLE.finditer(signature)),
@@ -273,6 +276,7 @@ class _Body:
             labels=self.labels,
             required_block=required,
             max_threads=prod(most) if most else None,
+            clustered=prod(cluster) > 1 if cluster else ".explicitcluster" in signature,
         )
 
     def _scoped(self, statements: list[tuple[str | None, str]]) -> Iterator[tuple[int, tuple[str | None, str]]]:
