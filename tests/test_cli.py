@@ -1,6 +1,7 @@
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,13 +11,17 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.table import Table
 
 from cornerturn import __version__
 from cornerturn.cli import bench_commands, main
+from cornerturn.cli.shell import show
 from cornerturn.errors import DeviceError, EmulatorError
 from cornerturn.kernels.catalogue import CATALOGUE
+from cornerturn.lab.run import run_emulated
 from cornerturn.op import compare
 
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 COMMAND = [sys.executable, "-m", "cornerturn"]
 
 
@@ -140,15 +145,29 @@ class TestBench:
         assert "wrong: naive: 64 of 64 elements are wrong; the first is y[0, 0]: got 0x00000000" in done.stdout
         assert json.loads(path.read_text())["results"][0]["valid"] is False
 
-    def test_a_kernel_that_cannot_finish_fails(self, tmp_path, monkeypatch):
-        def stuck(*_):
-            raise EmulatorError("k.cu:3: a barrier that not all threads reach")
+    def test_a_kernel_that_fails_costs_no_other_its_result(self, tmp_path, monkeypatch):
+        def stuck(kernel, *rest):
+            if kernel.name == "naive":
+                raise EmulatorError("k.cu:3: a barrier that not all threads reach")
+            return run_emulated(kernel, *rest)
 
         monkeypatch.setattr("cornerturn.lab.bench.run_emulated", stuck)
-        done = run("bench", "naive", "--json", tmp_path / "out.json")
-        assert done.exit_code == 1
-        assert done.stderr.endswith("error: k.cu:3: a barrier that not all threads reach\n")
-        assert list(tmp_path.iterdir()) == []
+        path = tmp_path / "out.json"
+        done = run("bench", "naive", "copy", "--size", "8x8", "--device", "emulator", "--json", path)
+        assert (done.exit_code, done.stderr) == (1, "")
+        assert "failed: naive: k.cu:3: a barrier that not all threads reach\n" in done.stdout
+        assert [row["valid"] for row in json.loads(path.read_text())["results"]] == [False, True]
+
+    @pytest.mark.parametrize("option", ["--json", "--plot"])
+    def test_the_input_is_never_replaced(self, tmp_path, option):
+        path = saved(tmp_path / "x.npy", np.zeros((4, 4), np.float32))
+        (tmp_path / "link.svg").symlink_to("x.npy")
+        before = path.read_bytes()
+        for output in (path, tmp_path / "link.svg"):
+            done = run("bench", "naive", "--input", path, option, output)
+            assert (done.exit_code, done.stdout) == (2, "")
+            assert done.stderr.endswith("that is the file of --input: choose another path to write to\n")
+        assert path.read_bytes() == before
 
 
 class TestCompare:
@@ -228,6 +247,21 @@ class TestTranspose:
         (["bench", "--input", "x.npy", "--size", "4x4"], "--size and --input exclude each other"),
         (["bench", "--json", "missing/out.json"], "missing/out.json: cannot be written: No such file or directory"),
         (["bench", "--json", "."], ".: not a regular file: choose another path to write to"),
+        (["bench", "--json", "-"], "-: results go to a file, not to standard output: choose another path to write to"),
+        (["bench", "--json", "a.svg", "--plot", "a.svg"], "--plot a.svg: that is the file of --json: choose another"),
+        (["compare", "--json", "a.svg", "--plot", "a.svg"], "--plot a.svg: that is the file of --json: choose another"),
+        (["report", "-o", "a.json", "--results", "a.json"], "--output a.json: that is the file of --results a.json"),
+        *(
+            ([*command, "missing/out"], "missing/out: cannot be written: No such file or directory")
+            for command in (
+                ["bench", "--plot"],
+                ["compare", "--plot"],
+                ["lessons", "--json"],
+                ["explain", "naive", "--svg"],
+                ["layout", "naive", "--svg"],
+                ["report", "-o"],
+            )
+        ),
         (["bench", "--plot", "plot.xyz"], "--plot plot.xyz: the ending must be one of "),
         (["compare", "--case", "8by8"], "unknown case '8by8': give large, small, 8192x8192, or 64x1024x1024:0,2,1"),
         (["compare", "--dtype", "int3"], "'int3' is not one of 'uint8', "),
@@ -278,31 +312,68 @@ class TestProcess:
             assert process.stderr.read() == b""
             assert process.wait() == 141
 
-    def test_an_interrupt_is_one_line_and_leaves_no_file(self, tmp_path):
+    @pytest.mark.parametrize("delay", [0.3, 0.6, 3])
+    def test_an_interrupt_is_one_line_and_leaves_no_file(self, tmp_path, delay):
         path = tmp_path / "out.json"
         command = [*COMMAND, "bench", "--device", "emulator", "--size", "4096x4096", "--json", path]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            while not list(tmp_path.iterdir()) and process.poll() is None:
-                time.sleep(0.05)
+            time.sleep(delay)
             process.send_signal(signal.SIGINT)
             assert process.stderr.read() == "error: interrupted\n"
             assert process.wait() == 130
         assert list(tmp_path.iterdir()) == []
 
-    def test_an_interrupt_leaves_no_half_file(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("ignored", "numbers", "status", "said"),
+        [
+            ("", [signal.SIGINT], 130, "error: interrupted\n"),
+            ("", [signal.SIGTERM], 143, ""),
+            ("", [signal.SIGHUP], 129, ""),
+            ("trap '' HUP; ", [signal.SIGHUP, signal.SIGTERM], 143, ""),  # as nohup does
+        ],
+    )
+    def test_a_signal_leaves_no_half_file(self, tmp_path, ignored, numbers, status, said):
         with (tmp_path / "x.npy").open("wb") as file:
             np.lib.format.write_array_header_1_0(
                 file, {"descr": "|u1", "fortran_order": False, "shape": (1 << 15,) * 2}
             )
             file.truncate(file.tell() + (1 << 30))
-        command = [*COMMAND, "transpose", tmp_path / "x.npy", tmp_path / "y.npy", "--memory", "1MiB"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        command = shlex.join([*COMMAND, "transpose", "x.npy", "y.npy", "--memory", "1MiB"])
+        shell = ["sh", "-c", f"{ignored}exec {command}"]
+        with subprocess.Popen(shell, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
             while len(list(tmp_path.iterdir())) < 2 and process.poll() is None:
                 time.sleep(0.01)
-            process.send_signal(signal.SIGINT)
-            assert process.stderr.read() == "error: interrupted\n"
-            assert process.wait() == 130
+            for number in numbers:
+                process.send_signal(number)
+                time.sleep(0.2)
+            assert process.stderr.read() == said
+            assert process.wait() == status
         assert [entry.name for entry in tmp_path.iterdir()] == ["x.npy"]
+
+    @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+    def test_closed_streams_are_no_error(self, tmp_path, closed):
+        path = tmp_path / "out.json"
+        command = f"exec {shlex.join(COMMAND)} bench copy --size 8x8 --device emulator --json {path} {closed}"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert json.loads(path.read_text())["results"][0]["valid"] is True
+
+    @pytest.mark.parametrize("option", ["--json", "--plot"])
+    def test_a_full_disk_costs_the_file_and_not_the_table(self, tmp_path, option):
+        if option == "--plot" and not find_spec("matplotlib"):
+            pytest.skip("matplotlib is not installed")
+        command = shlex.join([*COMMAND, "bench", "copy", "--size", "8x8", "--device", "emulator", option])
+        # 1 block of 512 bytes, in place of a full disk; the shell ignores what would kill a writer beyond it.
+        done = subprocess.run(
+            ["sh", "-c", f"trap '' XFSZ; ulimit -f 1; exec {command} out.svg"],
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stderr) == (2, "error: out.svg: cannot be written: File too large\n")
+        assert "\ncopy " in done.stdout
+        assert list(tmp_path.iterdir()) == []
 
     def test_piped_output_is_plain_and_a_terminal_shows_progress(self):
         command = [*COMMAND, "bench", "naive", "--size", "256x256", "--device", "emulator"]
@@ -313,6 +384,35 @@ class TestProcess:
         os.close(terminal)
         assert b"naive" in os.read(reader, 1 << 16)
         os.close(reader)
+
+
+class TestWidth:
+    """Numbers are never cut."""
+
+    @pytest.mark.parametrize("columns", ["0", "1", "60", "-5", "wide", ""])
+    def test_below_80_columns_a_table_is_as_wide_as_it_needs(self, monkeypatch, columns):
+        command = ("bench", "--family", "textbook", "--size", "66x50", "--device", "emulator")
+        monkeypatch.setenv("COLUMNS", "200")
+        wide = run(*command).stdout.split()
+        monkeypatch.setenv("COLUMNS", columns)
+        narrow = run(*command).stdout
+        assert [word for word in wide if "─" not in word] == [word for word in narrow.split() if "─" not in word]
+        assert max(map(len, narrow.splitlines())) <= 120
+
+    @pytest.mark.parametrize(
+        "command",
+        [("list",), ("explain", "naive", "--size", "64x64"), ("trace", "naive", "--block", "0,0", "--thread", "1,1")],
+    )
+    def test_nothing_is_cut_off(self, monkeypatch, command):
+        monkeypatch.setenv("COLUMNS", "20")
+        assert "…" not in run(*command).stdout
+
+    def test_a_table_of_large_numbers_is_wider_than_the_terminal(self, monkeypatch, capsys):
+        monkeypatch.setenv("COLUMNS", "80")
+        table = Table(*"abcdef")
+        table.add_row(*["1" * 30] * 6)
+        show(table)
+        assert capsys.readouterr().out.count("1" * 30) == 6
 
 
 TERMINAL = {"TERM": "xterm-256color", "COLUMNS": "100"}

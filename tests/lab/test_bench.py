@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from cornerturn.emulator import Access
-from cornerturn.errors import MissingExtraError, UsageError
+from cornerturn.errors import CompileError, DeviceError, EmulatorError, MissingExtraError, UsageError
 from cornerturn.gpu import Timing
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.lab import bench
@@ -110,6 +110,33 @@ def test_a_kernel_that_cannot_be_compiled_here_does_not_stop_the_others(monkeypa
     first, second = bench_on_emulator(entries, distinct(4, 4), "sm_90", ignore)
     assert (first.status, first.refused) == (status, str(error))
     assert second.status == "valid"
+
+
+@pytest.mark.parametrize("error", [EmulatorError, CompileError, DeviceError])
+def test_a_kernel_that_fails_does_not_stop_the_others(monkeypatch, error):
+    def run_emulated(kernel, x, arch, progress):
+        if kernel.name == "naive":
+            raise error("k.cu:3: a reason")
+        return Run(x, None)
+
+    monkeypatch.setattr(bench, "run_emulated", run_emulated)
+    naive, copy = bench_on_emulator([find("naive"), find("copy")], distinct(4, 4), "sm_90", ignore)
+    assert (naive.status, naive.refused, naive.faults) == ("failed", None, ("k.cu:3: a reason",))
+    assert naive.to_json()["valid"] is False
+    assert copy.status == "valid"
+
+
+def test_without_a_roof_every_kernel_failed(monkeypatch):
+    def run_on_gpu(kernel, x, device, plan):
+        raise DeviceError("out of memory")
+
+    monkeypatch.setattr(bench, "run_on_gpu", run_on_gpu)
+    entries = [find("naive"), find("copy"), find("view")]
+    *failed, view = bench_on_gpu(entries, np.zeros((4, 4), np.uint32), None, TimingPlan(), ignore)
+    for result in failed:
+        assert (result.status, result.seconds) == ("failed", None)
+        assert result.faults == ("the copy roof could not be measured: out of memory",)
+    assert view.status == "not materialised"
 
 
 def timing(seconds):

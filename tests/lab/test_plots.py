@@ -1,4 +1,6 @@
 import io
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -37,6 +39,17 @@ class TestWithMatplotlib:
     def test_other_endings_are_refused(self, path):
         with pytest.raises(UsageError, match=r"the ending must be one of .*png"):
             plots.file_format(Path(path))
+
+    def test_a_format_that_needs_what_is_not_here_is_refused_at_once(self, monkeypatch):
+        monkeypatch.setenv("PATH", "")  # pgf asks LaTeX how wide a text is
+        with pytest.raises(UsageError, match=r"--plot k\.pgf: matplotlib cannot write pgf here: .*try svg or png"):
+            plots.file_format(Path("k.pgf"))
+
+    def test_a_matplotlib_that_cannot_start_is_refused(self):
+        code = "from cornerturn.lab.plots import file_format, Path; file_format(Path('k.svg'))"
+        environment = os.environ | {"MPLBACKEND": "nonsense", "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        assert "UsageError: --plot k.svg: matplotlib cannot be used here: " in done.stderr
 
     def test_emulated_results_have_a_row_a_kernel_and_a_panel_a_size(self):
         results = [

@@ -65,11 +65,14 @@ def test_rows_that_did_not_run_say_why():
         emulated(
             "second", status="wrong", faults=("one of 9 elements is wrong", "k.cu:3: misaligned"), counters=COUNTERS
         ),
+        emulated("stuck", status="failed", faults=("k.cu:4: still looping",)),
         emulated("third", status="refused", refused="cols must be even: got 3"),
         emulated("view", status="not materialised", refused="a view moves nothing"),
     ]
     text = render(bench_tables(results, "emulator"))
     assert row_of(text, "first") == ["first", "refused"]
+    assert "failed: stuck: k.cu:4: still looping\n" in text
+    assert row_of(text, "stuck") == ["stuck", "failed"]
     assert re.search(r" not +\nview +materialised", text)
     assert "refused: cols must be even: got 3: first, third\n" in text
     assert "wrong: second: one of 9 elements is wrong\n" in text

@@ -8,13 +8,6 @@ from cornerturn.errors import MissingExtraError
 from cornerturn.toolchain import nvcc
 
 
-@pytest.fixture(autouse=True)
-def _forget_nvcc():
-    nvcc._nvcc.cache_clear()
-    yield
-    nvcc._nvcc.cache_clear()
-
-
 def test_a_missing_nvcc_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingExtraError, match="nvcc, which is not on PATH; install the CUDA Toolkit"):

@@ -1,17 +1,15 @@
 """``cornerturn list``, ``bench`` and ``info``."""
 
-import json
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_sizes, progress_bar, say, show
+from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_sizes, progress_bar, say, show, write_json
 from cornerturn.errors import UsageError
-from cornerturn.files import replacing
+from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import Device, open_device, unavailable_reason
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel, View
@@ -73,6 +71,7 @@ def bench(
     """
     if source and sizes:
         raise UsageError("--size and --input exclude each other: an input has its own size")
+    check_outputs({"--json": json_path, "--plot": plot_path}, {"--input": source})
     entries = select(names, families)
     if counters:
         if source or cold or plot_path or where == "emulator":
@@ -86,32 +85,29 @@ def bench(
     for shape in shapes:
         require_memory(*shape, device.free_bytes() if device else None)
     plan = TimingPlan(repeat, warmup, cold)
-    with ExitStack() as files:
-        json_file = files.enter_context(replacing(json_path)) if json_path else None
-        plot_file = files.enter_context(replacing(plot_path)) if plot_path else None
-        plot_format = plots.file_format(plot_path) if plot_path else ""
-        if no_gpu:
-            say(f"using the emulator: counts are exact, times are not measured; no GPU: {no_gpu}")
-        results: list[Result] = []
-        with progress_bar(len(entries) * len(shapes)) as advance:
-            for shape in shapes:
-                x = read_matrix(source) if source else distinct(*shape)
-                step = partial(advance, len(results))
-                if device:
-                    results += bench_on_gpu(entries, x, device, plan, step)
-                else:
-                    results += bench_on_emulator(entries, x, DEFAULT_ARCH, step)
-                del x  # before the next one is made
-        if json_file:
-            report = {
-                "device": environment.device_record(device),
-                "results": [row.to_json() for row in results],
-            }
-            json_file.write(json.dumps(report, indent=1).encode() + b"\n")
-        if plot_file:
-            plots.draw(results, plot_file, plot_format)
-    show(tables.bench_tables(results, environment.device_title(device, cold)))
-    if any(result.status == "wrong" for result in results):
+    plot_format = plots.file_format(plot_path) if plot_path else ""
+    if no_gpu:
+        say(f"using the emulator: counts are exact, times are not measured; no GPU: {no_gpu}")
+    results: list[Result] = []
+    with progress_bar(len(entries) * len(shapes)) as advance:
+        for shape in shapes:
+            x = read_matrix(source) if source else distinct(*shape)
+            step = partial(advance, len(results))
+            if device:
+                results += bench_on_gpu(entries, x, device, plan, step)
+            else:
+                results += bench_on_emulator(entries, x, DEFAULT_ARCH, step)
+            del x  # before the next one is made
+    try:
+        if json_path:
+            record = {"device": environment.device_record(device), "results": [row.to_json() for row in results]}
+            write_json(json_path, record)
+        if plot_path:
+            with replacing(plot_path) as file:
+                plots.draw(results, file, plot_format)
+    finally:  # a full disk costs the file, not what was measured
+        show(tables.bench_tables(results, environment.device_title(device, cold)))
+    if any(result.status in ("wrong", "failed") for result in results):
         raise click.exceptions.Exit(1)
 
 
@@ -120,19 +116,17 @@ def _compare_counters(entries: Sequence[Kernel | View], shapes: Sequence[Shape],
     for shape in shapes:
         require_memory(*shape, device.free_bytes())
     compared: list[Comparison] = []
-    with ExitStack() as files:
-        json_file = files.enter_context(replacing(json_path)) if json_path else None
-        for shape in shapes:
-            kernels = [entry for entry in entries if isinstance(entry, Kernel) and not entry.refuses(*shape)]
-            kernels = [kernel for kernel in kernels if why_unavailable(kernel.source, device.facts.arch) is None]
-            if not kernels:
-                raise UsageError("none of these kernels runs here at {}x{}".format(*shape))
-            with progress_bar(len(kernels)) as advance:
-                compared += compare_counters(kernels, shape, device.facts.arch, partial(advance, 0))
-            show(counters_view(compared[-len(kernels) :], environment.device_title(device, cold=False)))
-        if json_file:
-            report = {"device": environment.device_record(device), "results": [asdict(found) for found in compared]}
-            json_file.write(json.dumps(report, indent=1).encode() + b"\n")
+    for shape in shapes:
+        kernels = [entry for entry in entries if isinstance(entry, Kernel) and not entry.refuses(*shape)]
+        kernels = [kernel for kernel in kernels if why_unavailable(kernel.source, device.facts.arch) is None]
+        if not kernels:
+            raise UsageError("none of these kernels runs here at {}x{}".format(*shape))
+        with progress_bar(len(kernels)) as advance:
+            compared += compare_counters(kernels, shape, device.facts.arch, partial(advance, 0))
+        show(counters_view(compared[-len(kernels) :], environment.device_title(device, cold=False)))
+    if json_path:
+        results = [asdict(found) for found in compared]
+        write_json(json_path, {"device": environment.device_record(device), "results": results})
     if any(found.differences for found in compared):
         raise click.exceptions.Exit(1)
 

@@ -1,15 +1,13 @@
 """``cornerturn check`` and ``lessons``: is a kernel right, and does what the textbooks say hold here?"""
 
-import json
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import click
 
 from cornerturn.cli.bench_commands import choose_device
-from cornerturn.cli.shell import Shape, parse_size, parse_sizes, progress_bar, say, show
-from cornerturn.files import replacing
+from cornerturn.cli.shell import Shape, parse_size, parse_sizes, progress_bar, say, show, write_json
+from cornerturn.files import check_outputs
 from cornerturn.lab import checking
 from cornerturn.lab.check_view import check_view
 from cornerturn.lab.environment import device_record, device_title
@@ -72,25 +70,26 @@ def lessons(names: tuple[str, ...], size: Shape, where: str, json_path: Path | N
     Counts are always there, times where there is a GPU. A claim that does not hold is a finding, not a failure: exit
     status 1 says that evidence could not be computed.
     """
+    check_outputs({"--json": json_path})
     chosen = find_lessons(names)
     device, no_gpu = choose_device(where)
     require_memory(*size, device.free_bytes() if device else None)
     if no_gpu:
         say(f"evidence is counts, times are not measured; no GPU: {no_gpu}")
     findings: list[Finding] = []
-    with ExitStack() as files:
-        json_file = files.enter_context(replacing(json_path)) if json_path else None
-        with progress_bar(len(chosen)) as advance:
-            numbers = Numbers(*size, device, told=lambda kernel: advance(0, kernel, len(findings)))
-            findings.extend(learn(lesson, numbers) for lesson in chosen)
-        if json_file:
+    with progress_bar(len(chosen)) as advance:
+        numbers = Numbers(*size, device, told=lambda kernel: advance(0, kernel, len(findings)))
+        findings.extend(learn(lesson, numbers) for lesson in chosen)
+    try:
+        if json_path:
             report = {
                 "device": device_record(device),
                 "rows": size[0],
                 "cols": size[1],
                 "lessons": [finding.to_json() for finding in findings],
             }
-            json_file.write(json.dumps(report, indent=1).encode() + b"\n")
-    show(lessons_view(findings, f"{size[0]} x {size[1]}, 4-byte elements, {device_title(device, cold=False)}"))
+            write_json(json_path, report)
+    finally:  # a full disk costs the file, not what was found
+        show(lessons_view(findings, f"{size[0]} x {size[1]}, 4-byte elements, {device_title(device, cold=False)}"))
     if any(finding.verdict == "no evidence" for finding in findings):
         raise click.exceptions.Exit(1)

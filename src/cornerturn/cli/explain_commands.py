@@ -7,7 +7,7 @@ import click
 
 from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_size, progress_bar, show
 from cornerturn.errors import UsageError
-from cornerturn.files import replacing
+from cornerturn.files import check_outputs, replacing
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab import explain as explain_kernel
@@ -52,14 +52,17 @@ def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None)
 
     Everything is counted on the emulator; no GPU is used.
     """
+    check_outputs({"--svg": svg_path})
     kernel = _kernel(name, shape)
     with progress_bar(1) as advance:
         found = explain_kernel(kernel, *shape, at, warp, progress=lambda done, blocks: advance(0, name, done / blocks))
-    if svg_path:
-        title = f"{name}, {shape[0]} x {shape[1]}, block {at[0]},{at[1]}, warp {warp}"
-        with replacing(svg_path) as file:
-            file.write(svg(found.requests, found.name, title).encode())
-    show(explanation_view(found))
+    try:
+        if svg_path:
+            title = f"{name}, {shape[0]} x {shape[1]}, block {at[0]},{at[1]}, warp {warp}"
+            with replacing(svg_path) as file:
+                file.write(svg(found.requests, found.name, title).encode())
+    finally:  # a full disk costs the file, not what was found
+        show(explanation_view(found))
     if found.faults:
         raise click.exceptions.Exit(1)
 

@@ -6,7 +6,7 @@ import click
 
 from cornerturn.cli.shell import show
 from cornerturn.errors import UsageError
-from cornerturn.files import replacing
+from cornerturn.files import check_outputs, replacing
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab import tables
@@ -44,11 +44,14 @@ def layout(name: str, svg_path: Path | None) -> None:
 
     Beside the way in which KERNEL places its tile in shared memory stand the others: plain, padded, swizzled.
     """
+    check_outputs({"--svg": svg_path})
     kernel = find(name)
     if isinstance(kernel, View):
         raise UsageError(f"{name} moves nothing: it has no layout to show")
     layouts = watch_layouts(kernel)
-    if svg_path:
-        with replacing(svg_path) as file:
-            file.write(svg_pictures(layouts).encode())
-    show(terminal_pictures(layouts))
+    try:
+        if svg_path:
+            with replacing(svg_path) as file:
+                file.write(svg_pictures(layouts).encode())
+    finally:  # a full disk costs the file, not what was found
+        show(terminal_pictures(layouts))

@@ -7,7 +7,7 @@ import click
 
 from cornerturn.cli.bench_commands import select
 from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_size, progress_bar, say
-from cornerturn.files import replacing
+from cornerturn.files import check_outputs, replacing
 from cornerturn.lab import report as lab_report
 from cornerturn.lab.matrices import require_memory
 
@@ -39,12 +39,13 @@ def report(output: Path, names: tuple[str, ...], shape: Shape, paths: tuple[Path
 
     Counts come from the emulator, at one size; times come from --results.
     """
+    check_outputs({"--output": output}, {f"--results {path}": path for path in paths})
     entries = select(names, ())
     require_memory(*shape)
     measured = [each for path in paths for each in lab_report.read_measured(path)]
+    with progress_bar(lab_report.steps(entries)) as advance:
+        found = lab_report.contents(entries, *shape, measured, step=partial(advance, 0))
     with replacing(output) as file:
-        with progress_bar(lab_report.steps(entries)) as advance:
-            found = lab_report.contents(entries, *shape, measured, step=partial(advance, 0))
         file.write(lab_report.page(found).encode())
     say(f"{output}: {len(entries)} kernels, {output.stat().st_size / 1e6:.1f} MB")
     if any(each["result"]["status"] == "wrong" for each in found["kernels"]):

@@ -1,10 +1,13 @@
 """What all commands share: errors in one line, exit status, output fit for a terminal or a pipe, a progress bar."""
 
+import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -12,8 +15,9 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from cornerturn.errors import CompileError, CornerturnError, EmulatorError
+from cornerturn.files import replacing
 
-_PIPED_WIDTH = 120
+_NARROWEST, _PIPED_WIDTH, _UNLIMITED = 80, 120, 10_000  # columns; below the first, tables and drawings would be cut
 _INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program that SIGINT or SIGPIPE ended
 
 Shape = tuple[int, int]
@@ -67,13 +71,20 @@ def parse_sizes(context: click.Context, option: click.Parameter, texts: Sequence
 
 
 def show(table: RenderableType) -> None:
-    """Print to stdout: in colour and as wide as the terminal on one, plain and of a fixed width elsewhere."""
-    fixed = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    console = Console(width=_PIPED_WIDTH if fixed else None, highlight=False)
+    """Print to stdout: in colour on a terminal and plain elsewhere, as wide as it is, but never cutting a number."""
+    width = shutil.get_terminal_size((_PIPED_WIDTH, 0)).columns
+    needed = Console(width=_UNLIMITED).measure(table).minimum
+    console = Console(width=max(width, needed, _NARROWEST), highlight=False)
     with console.capture() as shown:
         console.print(table)
     for line in shown.get().splitlines():
         click.echo(line.rstrip(), color=console.is_terminal)
+
+
+def write_json(path: Path, report: object) -> None:
+    """Write ``report`` to a file of its own."""
+    with replacing(path) as file:
+        file.write(json.dumps(report, indent=1).encode() + b"\n")
 
 
 def say(line: str) -> None:

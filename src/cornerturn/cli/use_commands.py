@@ -1,16 +1,14 @@
 """``cornerturn compare`` and ``transpose``: how fast transpose() is, and its use on a file."""
 
-import json
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import progress_bar, show
+from cornerturn.cli.shell import progress_bar, show, write_json
 from cornerturn.errors import MissingExtraError, UsageError
-from cornerturn.files import replacing
+from cornerturn.files import check_outputs, replacing
 from cornerturn.lab import plots
 from cornerturn.op.cases import DTYPES, GROUPS, Case, parse_case
 from cornerturn.op.compare import Comparison, compare_on_cpu, device_record, device_title
@@ -88,30 +86,31 @@ def compare(
         raise UsageError(
             "--device gpu: transpose() runs on the CPU so far; `cornerturn bench` measures kernels on a GPU"
         )
-    with ExitStack() as opened:
-        json_file = opened.enter_context(replacing(json_path)) if json_path else None
-        plot_file = opened.enter_context(replacing(plot_path)) if plot_path else None
-        plot_format = plots.file_format(plot_path) if plot_path else ""
-        peers, missing = {}, []
-        for peer in CPU_PEERS:
-            try:
-                peers[peer.name] = peer.open()
-            except MissingExtraError as error:
-                missing.append(str(error))
-        dtypes = dtypes or DTYPES
-        results: list[Comparison] = []
-        with progress_bar(len(cases) * len(dtypes)) as advance:
-            for index, (case, dtype) in enumerate((case, dtype) for case in cases for dtype in dtypes):
-                advance(index, f"{case.name} {dtype}", 0)
-                results += compare_on_cpu(case, dtype, peers)
-        if json_file:
+    check_outputs({"--json": json_path, "--plot": plot_path})
+    plot_format = plots.file_format(plot_path) if plot_path else ""
+    peers, missing = {}, []
+    for peer in CPU_PEERS:
+        try:
+            peers[peer.name] = peer.open()
+        except MissingExtraError as error:
+            missing.append(str(error))
+    dtypes = dtypes or DTYPES
+    results: list[Comparison] = []
+    with progress_bar(len(cases) * len(dtypes)) as advance:
+        for index, (case, dtype) in enumerate((case, dtype) for case in cases for dtype in dtypes):
+            advance(index, f"{case.name} {dtype}", 0)
+            results += compare_on_cpu(case, dtype, peers)
+    try:
+        if json_path:
             report = {
                 "device": device_record([peer for peer in CPU_PEERS if peer.name in peers]),
                 "results": [row.to_json() for row in results if row.status == "valid"],
             }
-            json_file.write(json.dumps(report, indent=1).encode() + b"\n")
-        if plot_file:
-            draw(results, plot_file, plot_format)
-    show(compare_tables(results, missing, device_title()))
+            write_json(json_path, report)
+        if plot_path:
+            with replacing(plot_path) as file:
+                draw(results, file, plot_format)
+    finally:  # a full disk costs the file, not what was measured
+        show(compare_tables(results, missing, device_title()))
     if any(row.status == "wrong" for row in results):
         raise click.exceptions.Exit(1)

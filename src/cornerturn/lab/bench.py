@@ -6,14 +6,14 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from cornerturn.emulator import Access
-from cornerturn.errors import MissingExtraError, UsageError
+from cornerturn.errors import CornerturnError, DeviceError, MissingExtraError, UsageError
 from cornerturn.gpu import Device, Timing
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab.matrices import Matrix
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu, time_library_copy
 
-Status = Literal["valid", "wrong", "refused", "not installed", "not materialised"]
+Status = Literal["valid", "wrong", "failed", "refused", "not installed", "not materialised"]
 
 _PLACES = ("global load", "global store", "shared load", "shared store")
 
@@ -88,10 +88,10 @@ class Result:
         bytes: read and written by a perfect kernel, twice the size of x.
         device: ``gpu`` or ``emulator``.
         status: ``valid`` when it ran, every bit of the output is right and no hazard was found; ``wrong``
-            when it ran and that does not hold; ``refused``, ``not installed`` (its compiler) and ``not
-            materialised`` when it did not run.
+            when it ran and that does not hold; ``failed`` when it could not be run to its end; ``refused``,
+            ``not installed`` (its compiler) and ``not materialised`` when it did not run.
         refused: why it did not run, else None.
-        faults: why a kernel that ran is wrong, one sentence each.
+        faults: why a kernel is wrong or failed, one sentence each.
         instructions: warp-level PTX instructions executed, on the emulator.
         counters: exact memory counts, on the emulator.
         timing: seconds a launch, on a GPU.
@@ -177,11 +177,17 @@ def bench_on_gpu(
         step: told about progress.
     """
     step("copy roof", 0)
-    copy = run_on_gpu(COPY, x, device, plan)
-    roof = min(timing.median for timing in (copy.timing, time_library_copy(x, device, plan)) if timing)
+    copy, roof, no_roof = None, None, None
+    try:
+        copy = run_on_gpu(COPY, x, device, plan)
+        roof = min(timing.median for timing in (copy.timing, time_library_copy(x, device, plan)) if timing)
+    except DeviceError as error:
+        no_roof = DeviceError(f"the copy roof could not be measured: {error}")
 
     def run(kernel: Kernel) -> Run:
-        return copy if kernel is COPY else run_on_gpu(kernel, x, device, plan)
+        if no_roof:
+            raise no_roof
+        return copy if copy and kernel is COPY else run_on_gpu(kernel, x, device, plan)
 
     for index, entry in enumerate(entries):
         step(entry.name, index)
@@ -207,6 +213,8 @@ def _result(
         return result("not installed", refused=str(error))
     except UsageError as error:  # an architecture that the kernel's compiler does not know
         return result("refused", refused=str(error))
+    except CornerturnError as error:
+        return result("failed", faults=(str(error),))
     emulation = done.emulation
     return result(
         "valid" if done.valid else "wrong",

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.lab.counters import Comparison
+from cornerturn.lab.tables import FoldedName
 
 _COLUMNS = (
     "global load requests",
@@ -25,12 +26,12 @@ def counters_view(compared: Sequence[Comparison], where: str) -> RenderableType:
     """One table for kernels at one size: what the emulator counts, what the GPU counts, and the difference."""
     rows, cols = compared[0].rows, compared[0].cols
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    table.add_column("kernel", overflow="fold", vertical="bottom", min_width=26)
+    table.add_column("kernel", overflow="fold", vertical="bottom", min_width=FoldedName.WIDTH)
     for name in _COLUMNS:
-        table.add_column("\n".join(name.split(" ")), justify="right", vertical="bottom")
+        table.add_column("\n".join(name.split(" ")), justify="right", vertical="bottom", no_wrap=True)
     for found in compared:
         table.add_row(
-            Text.assemble((found.kernel, "bold"), "\n  emulator\n  hardware\n", _verdict(found)),
+            FoldedName.assemble((found.kernel, "bold"), "\n  emulator\n  hardware\n", _verdict(found)),
             *(_numbers(found, name) for name in _COLUMNS),
         )
     equal = sum(not found.differences for found in compared)

@@ -1,6 +1,7 @@
 """Results as a picture: speed against the copy roof on a GPU, waste against the ideal on the emulator."""
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -9,22 +10,31 @@ from cornerturn.lab.bench import Result
 
 
 def file_format(path: Path) -> str:
-    """The picture format that the ending of ``path`` names; ask before long work.
+    """The picture format that the ending of ``path`` names, proven to work here; ask before long work.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
-        UsageError: matplotlib cannot write that format.
+        UsageError: matplotlib cannot write that format, or cannot be used at all.
     """
     try:
         from matplotlib.backend_bases import FigureCanvasBase
+        from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError(
             "--plot needs matplotlib, which is not installed: pip install 'cornerturn[plot]'"
         ) from error
+    except Exception as error:  # an environment or a configuration of its own that it does not accept
+        raise UsageError(f"--plot {path}: matplotlib cannot be used here: {error}") from error
     ending = path.suffix.removeprefix(".").lower()
     known = FigureCanvasBase.get_supported_filetypes()
     if ending not in known:
         raise UsageError(f"--plot {path}: the ending must be one of {', '.join(sorted(known))}")
+    try:
+        figure = Figure()
+        figure.suptitle("a text")
+        figure.savefig(BytesIO(), format=ending)
+    except Exception as error:  # whatever the programs raise that a format needs, such as LaTeX
+        raise UsageError(f"--plot {path}: matplotlib cannot write {ending} here: {error}; try svg or png") from error
     return ending
 
 

@@ -8,7 +8,8 @@ from itertools import groupby
 from operator import attrgetter
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,7 @@ from cornerturn.toolchain import unavailable_reason
 _STATUS_STYLES = {
     "valid": "green",
     "wrong": "bold red",
+    "failed": "bold red",
     "refused": "yellow",
     "not installed": "yellow",
     "not materialised": "dim",
@@ -41,11 +43,21 @@ def bench_tables(results: Sequence[Result], where: str) -> RenderableType:
     return Group(*parts[:-1])
 
 
+class FoldedName(Text):
+    """A kernel's name, which may be broken where a terminal is narrow; numbers never are."""
+
+    WIDTH = 26  # columns: all names but one fit
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        measured = super().__rich_measure__(console, options)
+        return Measurement(min(measured.minimum, self.WIDTH), measured.maximum)
+
+
 def _emulator_table(results: Sequence[Result]) -> tuple[Table, str]:
     """The counts of one size, and how to read them."""
     table = _new_table("global\nload", "global\nstore", "shared\nload", "shared\nstore", "instr./\nelement")
     for result in results:
-        table.add_row(result.kernel, *_counts(result), _status(result))
+        table.add_row(FoldedName(result.kernel), *_counts(result), _status(result))
     return table, "found/ideal per request: 32-byte sectors (global), wavefronts (shared)"
 
 
@@ -70,7 +82,7 @@ def _gpu_table(results: Sequence[Result]) -> tuple[Table, str]:
     """The times of one size, and the roof they are measured against."""
     table = _new_table("median\nµs", "5 - 95 %\nµs", "GB/s", "of the\ncopy roof")
     for result in results:
-        table.add_row(result.kernel, *_times(result), _status(result))
+        table.add_row(FoldedName(result.kernel), *_times(result), _status(result))
     roof = next((result.bytes / result.roof_seconds / 1e9 for result in results if result.roof_seconds), 0.0)
     return table, f"copy roof, measured in this run: {roof:,.0f} GB/s; bytes are read + written"
 
@@ -92,9 +104,9 @@ def _times(result: Result) -> list[Text]:
 def _new_table(*headings: str) -> Table:
     """Room for a column of names, right-aligned columns of numbers, and the verdict."""
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    table.add_column("kernel", overflow="fold", vertical="bottom", min_width=26)  # all names but one fit
+    table.add_column("kernel", overflow="fold", vertical="bottom", min_width=FoldedName.WIDTH)
     for heading in headings:
-        table.add_column(heading, justify="right", vertical="bottom")
+        table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
     table.add_column("result", vertical="bottom", max_width=12)
     return table
 
@@ -104,7 +116,7 @@ def _status(result: Result) -> Text:
 
 
 def _notes(results: Sequence[Result]) -> list[Text]:
-    """Why kernels did not run, one line a reason, and what the wrong ones did wrong, one line a fault."""
+    """Why kernels did not run, one line a reason, and why others are wrong or failed, one line a fault."""
     reasons = dict.fromkeys(
         (result.status, result.refused) for result in results if result.status in ("refused", "not installed")
     )
@@ -112,8 +124,10 @@ def _notes(results: Sequence[Result]) -> list[Text]:
         Text(f"{status}: {reason}: {', '.join(result.kernel for result in results if result.refused == reason)}")
         for status, reason in reasons
     ]
-    wrong = [Text(f"wrong: {result.kernel}: {fault}", "red") for result in results for fault in result.faults]
-    return not_run + wrong
+    faults = [
+        Text(f"{result.status}: {result.kernel}: {fault}", "red") for result in results for fault in result.faults
+    ]
+    return not_run + faults
 
 
 def _number(value: float) -> str:
