@@ -476,7 +476,7 @@ def test_clusters_are_refused(directives: str, clustered: bool):
     if not clustered:
         launch_ptx(text, "kernel", grid=2)
         return
-    with pytest.raises(EmulatorError, match="kernel kernel is launched in clusters of blocks"):
+    with pytest.raises(EmulatorError, match="kernel kernel wants clusters of blocks"):
         launch_ptx(text, "kernel", grid=2)
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from cornerturn.errors import UsageError
 from cornerturn.lab import matrices
-from cornerturn.lab.matrices import compare, distinct, poison, require_memory, scramble
+from cornerturn.lab.matrices import compare, distinct, poison, require_memory, scramble, words_of
 
 extents = st.integers(1, 70)
 
@@ -103,3 +103,35 @@ def test_a_size_too_large_for_memory_is_refused(monkeypatch, host, device, messa
 
 def test_free_memory_is_known_and_plausible():
     assert 10**7 < matrices.available_host_bytes() < 2**60
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i4", "u4", ">u4", ">f4", "S4", "U1", "V4", "u2,i2"])
+def test_any_four_bytes_are_a_word(dtype):
+    x = distinct(4, 8)
+    words = words_of(x.view(dtype))
+    assert words.dtype == np.uint32
+    assert np.array_equal(words, x)
+    assert np.shares_memory(words, x)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([[1, 2]], "x must be a plain NumPy array: got list"),
+        (None, "x must be a plain NumPy array: got NoneType"),
+        (np.uint32(7), "x must be a plain NumPy array: got uint32"),
+        (np.ma.array(distinct(2, 2)), "x must be a plain NumPy array: got MaskedArray"),
+        (np.zeros((), np.uint32), r"x must have two axes, rows and cols, and an element: got shape \(\)"),
+        (np.zeros(4, np.uint32), r"got shape \(4,\)"),
+        (np.zeros((2, 2, 2), np.uint32), r"got shape \(2, 2, 2\)"),
+        (np.zeros((0, 3), np.uint32), r"got shape \(0, 3\)"),
+        (np.zeros((2, 2), np.float64), "x must have elements of 4 bytes, such as float32: got float64"),
+        (np.zeros((2, 2), np.uint8), "x must have elements of 4 bytes, such as float32: got uint8"),
+        (np.full((2, 2), None), "x must have elements of 4 bytes, such as float32: got object"),
+        (distinct(2, 3).T, r"x must be C-contiguous: pass numpy.ascontiguousarray\(x\)"),
+        (distinct(2, 4)[:, ::2], "x must be C-contiguous"),
+    ],
+)
+def test_what_is_no_matrix_of_words_is_refused(x, message):
+    with pytest.raises(UsageError, match=message):
+        words_of(x)

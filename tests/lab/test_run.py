@@ -99,6 +99,39 @@ def test_a_refused_shape_raises_with_the_rule():
         run_emulated(find("f32x4_col2row"), distinct(4, 6))
 
 
+@pytest.mark.parametrize("dtype", ["float32", ">i4", "V4"])
+def test_the_output_has_the_dtype_of_x(dtype):
+    x = distinct(ROWS, COLS).view(dtype)
+    done = run_emulated(find("naive"), x)
+    assert done.valid
+    assert done.output.dtype == x.dtype
+    assert done.output.tobytes() == x.T.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(4,), (0, 3), (2, 2, 2)])
+def test_what_is_no_matrix_is_refused_before_any_kernel_is_blamed(shape):
+    with pytest.raises(UsageError, match="x must have two axes"):
+        run_emulated(find("naive"), np.zeros(shape, np.uint32))
+
+
+@pytest.mark.parametrize(("kernel", "name"), [(find("view"), "view"), ("naive", "'naive'"), (None, "None")])
+def test_what_is_no_kernel_is_not_launched(kernel, name):
+    with pytest.raises(UsageError, match=f"^{name} is no kernel, there is nothing to launch"):
+        run_emulated(kernel, distinct(4, 4))
+
+
+def test_an_argument_has_the_name_of_a_matrix():
+    launch = Launch((1, 1, 1), (32, 1, 1), ("x", "z", np.uint32(4), np.uint32(4)))
+    with pytest.raises(UsageError, match="argument 1 of the launch is 'z': the matrices are named x and y"):
+        run_emulated(replace(find("naive"), launch=lambda rows, cols: launch), distinct(4, 4))
+
+
+@pytest.mark.parametrize("arch", [None, 90, b"sm_90", ["sm_90"], "sm_75", "sm_9"])
+def test_an_architecture_that_cannot_be_is_refused(arch):
+    with pytest.raises(UsageError, match=r"architecture .* sm_80"):
+        run_emulated(find("naive"), distinct(4, 4), arch)
+
+
 def test_progress_ends_with_all_blocks():
     seen = []
     run_emulated(find("naive"), distinct(100, 100), progress=lambda done, blocks: seen.append((done, blocks)))

@@ -65,9 +65,7 @@ def emulate(
     grid, block = _extent(kernel, "grid", grid, MAX_GRID), _extent(kernel, "block", block, MAX_BLOCK)
     _check_block(kernel, block)
     if kernel.clustered:
-        raise EmulatorError(
-            f"kernel {entry} is launched in clusters of blocks (__cluster_dims__): they are not emulated"
-        )
+        raise EmulatorError(f"kernel {entry} wants clusters of blocks (__cluster_dims__): they are not emulated")
     symbols, static_bytes, local_bytes = _place_variables(kernel, memory)
     if not isinstance(shared_bytes, Integral) or shared_bytes < 0:
         raise EmulatorError(f"{shared_bytes!r} bytes of dynamic shared memory for kernel {entry}: give 0 or more")

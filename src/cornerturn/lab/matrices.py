@@ -7,6 +7,7 @@ would not do: ``arange`` repeats values above 2**24, and NaN differs from itself
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,27 @@ def distinct(rows: int, cols: int) -> Matrix:
         stop = min(start + _CHUNK, x.size)
         x[start:stop] = scramble(np.arange(start, stop, dtype=np.uint64))
     return x.reshape(rows, cols)
+
+
+def words_of(x: NDArray[Any]) -> Matrix:
+    """A matrix of any 4-byte elements as the words that its elements are; nothing is copied.
+
+    Raises:
+        UsageError: ``x`` is no C-contiguous matrix of 4-byte elements, or an empty one.
+
+    Example:
+        >>> words_of(np.ones((1, 2), dtype=np.float32))
+        array([[1065353216, 1065353216]], dtype=uint32)
+    """
+    if not isinstance(x, np.ndarray) or isinstance(x, np.ma.MaskedArray):
+        raise UsageError(f"x must be a plain NumPy array: got {type(x).__name__}; numpy.asarray(x) may make one")
+    if x.ndim != 2 or x.size == 0:
+        raise UsageError(f"x must have two axes, rows and cols, and an element: got shape {x.shape}")
+    if x.dtype.itemsize != ELEMENT_BYTES or x.dtype.hasobject:
+        raise UsageError(f"x must have elements of {ELEMENT_BYTES} bytes, such as float32: got {x.dtype}")
+    if not x.flags.c_contiguous:
+        raise UsageError("x must be C-contiguous: pass numpy.ascontiguousarray(x)")
+    return np.asarray(x).view(np.uint32)
 
 
 def poison(expected: Matrix) -> Matrix:

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cornerturn.emulator import Allocation, Emulation, Memory, Observer, emulate
 from cornerturn.errors import UsageError
 from cornerturn.gpu import Device, Timing, time_launches
 from cornerturn.kernels.controls import COPY
-from cornerturn.kernels.kernel import Kernel, Launch
-from cornerturn.lab.matrices import Matrix, Mismatch, compare, poison
+from cornerturn.kernels.kernel import Kernel, Launch, View
+from cornerturn.lab.matrices import Matrix, Mismatch, compare, poison, words_of
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
 _Bound = TypeVar("_Bound")
@@ -40,13 +41,13 @@ class Run:
     """What one kernel did to one matrix.
 
     Attributes:
-        output: what it left behind, bits and all.
+        output: what it left behind, bits and all, in the dtype of x.
         mismatch: what is wrong with the output, None when every bit is right.
         emulation: accesses, instructions and hazards, for a run on the emulator.
         timing: seconds a launch, for a run on a GPU.
     """
 
-    output: Matrix
+    output: NDArray[Any]
     mismatch: Mismatch | None
     emulation: Emulation | None = None
     timing: Timing | None = None
@@ -71,7 +72,7 @@ def expected_output(kernel: Kernel, x: Matrix) -> Matrix:
 
 def run_emulated(
     kernel: Kernel,
-    x: Matrix,
+    x: NDArray[Any],
     arch: str = DEFAULT_ARCH,
     progress: Progress | None = None,
     observer: Observer | None = None,
@@ -80,13 +81,14 @@ def run_emulated(
 
     Args:
         kernel: of the catalogue, or made alike.
-        x: rows x cols, C-contiguous; not changed.
+        x: rows x cols, C-contiguous, of any 4-byte dtype; not changed.
         arch: architecture to compile for.
         progress: told how many blocks are done.
         observer: told of every value that is moved.
 
     Raises:
-        UsageError: the kernel refuses the shape of ``x``.
+        UsageError: ``x`` is no such matrix, or the kernel refuses its shape.
+        CompileError: the kernel does not compile for ``arch``.
         EmulatorError: the kernel cannot be executed to its end.
 
     Example:
@@ -95,29 +97,33 @@ def run_emulated(
         >>> run_emulated(find("naive"), distinct(64, 48)).valid
         True
     """
-    expected = expected_output(kernel, x)
+    words = words_of(x)
+    expected = expected_output(kernel, words)
     y = poison(expected)
-    emulation, y_record = _emulate(kernel, x, y, arch, progress=progress, observer=observer)
+    emulation, y_record = _emulate(kernel, words, y, arch, progress=progress, observer=observer)
     mismatch = compare(y, expected)
     if mismatch:  # an element that nobody wrote holds its poison, so without a mismatch there is none
         mismatch = replace(mismatch, unwritten=y_record.unwritten().size)
-    return Run(y, mismatch, emulation=emulation)
+    return Run(y.view(x.dtype), mismatch, emulation=emulation)
 
 
-def observe_block(kernel: Kernel, x: Matrix, block: int, observer: Observer, arch: str = DEFAULT_ARCH) -> Emulation:
+def observe_block(
+    kernel: Kernel, x: NDArray[Any], block: int, observer: Observer, arch: str = DEFAULT_ARCH
+) -> Emulation:
     """Execute one block of a launch and let ``observer`` see all that it moves; the output is not checked.
 
     Args:
         kernel: of the catalogue, or made alike.
-        x: rows x cols, C-contiguous; not changed.
+        x: rows x cols, C-contiguous, of any 4-byte dtype; not changed.
         block: linear number of the block in the grid, x fastest.
         observer: told of every movement, in the order of execution.
         arch: architecture to compile for.
 
     Raises: as ``run_emulated``.
     """
-    y = poison(expected_output(kernel, x))
-    return _emulate(kernel, x, y, arch, observer=observer, blocks=(block,))[0]
+    words = words_of(x)
+    y = poison(expected_output(kernel, words))
+    return _emulate(kernel, words, y, arch, observer=observer, blocks=(block,))[0]
 
 
 def _emulate(
@@ -149,24 +155,26 @@ def _emulate(
     return emulation, bound["y"]
 
 
-def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | None = None) -> Run:
+def run_on_gpu(kernel: Kernel, x: NDArray[Any], device: Device, plan: TimingPlan | None = None) -> Run:
     """Compile ``kernel`` for ``device``, launch it on a poisoned output, time it, then check every bit.
 
     Args:
         kernel: of the catalogue, or made alike.
-        x: rows x cols.
+        x: rows x cols, C-contiguous, of any 4-byte dtype.
         device: from `cornerturn.gpu.open_device`.
         plan: how to time; without it the kernel is launched once and not timed.
 
     Raises:
-        UsageError: the kernel refuses the shape of ``x``.
+        UsageError: ``x`` is no such matrix, or the kernel refuses its shape.
+        CompileError: the kernel does not compile for the device.
         DeviceError: the device has too little memory, or the launch fails.
     """
-    launch = launch_of(kernel, *x.shape)
-    expected = expected_output(kernel, x)
+    words = words_of(x)
+    launch = launch_of(kernel, *words.shape)
+    expected = expected_output(kernel, words)
     image = build(kernel, device.facts.arch)
     function = device.load(image.cubin, image.symbol, kernel.name)
-    with device.upload(x) as x_buffer, device.upload(poison(expected)) as y_buffer:
+    with device.upload(words) as x_buffer, device.upload(poison(expected)) as y_buffer:
         arguments = _arguments(launch, {"x": x_buffer, "y": y_buffer})
         function.launch(launch.grid, launch.block, arguments, launch.shared_bytes)
         timing = None
@@ -179,7 +187,7 @@ def run_on_gpu(kernel: Kernel, x: Matrix, device: Device, plan: TimingPlan | Non
                 plan.cold,
             )
         y = y_buffer.download(expected.shape, np.uint32)
-    return Run(y, compare(y, expected), timing=timing)
+    return Run(y.view(x.dtype), compare(y, expected), timing=timing)
 
 
 def time_library_copy(x: Matrix, device: Device, plan: TimingPlan) -> Timing:
@@ -190,17 +198,28 @@ def time_library_copy(x: Matrix, device: Device, plan: TimingPlan) -> Timing:
         )
 
 
-def launch_of(kernel: Kernel, rows: int, cols: int) -> Launch:
+def launch_of(kernel: Kernel | View, rows: int, cols: int) -> Launch:
     """The launch for an x of rows x cols.
 
     Raises:
-        UsageError: the kernel refuses the shape; names the rule.
+        UsageError: there is nothing to launch, or the kernel refuses the shape; names the rule.
     """
+    if not isinstance(kernel, Kernel):
+        raise UsageError(
+            f"{getattr(kernel, 'name', repr(kernel))} is no kernel, there is nothing to launch: take another"
+        )
     if rule := kernel.refuses(rows, cols):
         raise UsageError(f"{kernel.name} refuses {rows}x{cols}: {rule}")
     return kernel.launch(rows, cols)
 
 
 def _arguments(launch: Launch, bound: Mapping[str, _Bound]) -> list[_Bound | np.generic]:
-    """The launch's arguments with the matrices' names replaced by what they are bound to."""
+    """The launch's arguments with the matrices' names replaced by what they are bound to.
+
+    Raises:
+        UsageError: an argument has the name of no matrix.
+    """
+    for number, argument in enumerate(launch.arguments):
+        if isinstance(argument, str) and argument not in bound:
+            raise UsageError(f"argument {number} of the launch is {argument!r}: the matrices are named x and y")
     return [bound[argument] if isinstance(argument, str) else argument for argument in launch.arguments]

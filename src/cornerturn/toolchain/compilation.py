@@ -1,9 +1,10 @@
 """From a kernel of the catalogue to its Image: compiled once, then remembered and kept on disk."""
 
+import re
 from functools import cache
 from pathlib import Path
 
-from cornerturn.errors import MissingExtraError
+from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.kernels.kernel import CudaProgram, CudaSource, Kernel, Source
 from cornerturn.toolchain.cache import Cache, cache_folder, cache_key
 from cornerturn.toolchain.cute_dsl import compile_with_cute, cute_version
@@ -13,6 +14,8 @@ from cornerturn.toolchain.nvcc import NVCC_OPTIONS, compile_with_nvcc, nvcc_vers
 from cornerturn.toolchain.nvrtc import OPTIONS, compile_with_nvrtc, compiler_version
 
 DEFAULT_ARCH = "sm_90"
+OLDEST_ARCH = "sm_80"
+"""The first with asynchronous copies to shared memory, which some kernels are made of."""
 
 
 def build(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Image:
@@ -20,7 +23,7 @@ def build(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Image:
 
     Raises:
         CompileError: the source does not compile; carries the compiler's log with file and line.
-        UsageError: the compiler does not know ``arch``.
+        UsageError: ``arch`` is older than ``sm_80``, or the compiler does not know it.
         MissingExtraError: the compiler is not installed, and no cache holds what it would make.
 
     Example:
@@ -51,7 +54,16 @@ def compile_source(source: Source, arch: str = DEFAULT_ARCH) -> Module:
 
     Raises: as ``build``.
     """
+    _check_arch(arch)
     return _compile_once(source, arch, cache_folder())
+
+
+def _check_arch(arch: str) -> None:
+    number = re.fullmatch(r"sm_(\d+)[af]?", arch) if isinstance(arch, str) else None
+    if number is None:
+        raise UsageError(f"unknown architecture {arch!r}: one is written {DEFAULT_ARCH}, {OLDEST_ARCH} is the oldest")
+    if int(number[1]) < int(OLDEST_ARCH.removeprefix("sm_")):
+        raise UsageError(f"architecture {arch} is too old: the kernels need {OLDEST_ARCH} or newer")
 
 
 @cache
