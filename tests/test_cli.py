@@ -312,12 +312,29 @@ class TestProcess:
             assert process.stderr.read() == b""
             assert process.wait() == 141
 
-    @pytest.mark.parametrize("delay", [0.3, 0.6, 3])
-    def test_an_interrupt_is_one_line_and_leaves_no_file(self, tmp_path, delay):
+    @pytest.mark.parametrize("module", ["click", "numpy", "rich", "cornerturn.cli.shell", "cornerturn.op.transpose"])
+    def test_an_interrupt_while_it_is_imported_is_one_line(self, module):
+        code = f"""
+import sys
+from cornerturn.__main__ import main
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["cornerturn", "compare", "--case", "2x2", "--dtype", "uint8"]
+main()
+"""
+        done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
+
+    def test_an_interrupt_is_one_line_and_leaves_no_file(self, tmp_path):
         path = tmp_path / "out.json"
         command = [*COMMAND, "bench", "--device", "emulator", "--size", "4096x4096", "--json", path]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            time.sleep(delay)
+            time.sleep(3)
             process.send_signal(signal.SIGINT)
             assert process.stderr.read() == "error: interrupted\n"
             assert process.wait() == 130

@@ -19,6 +19,13 @@ def test_the_version_is_the_installed_one():
     assert cornerturn.__version__ == installed
 
 
+def test_the_public_names_are_there():
+    assert set(cornerturn.__all__) <= set(dir(cornerturn))
+    assert all(getattr(cornerturn, name) for name in cornerturn.__all__)
+    with pytest.raises(AttributeError, match="module 'cornerturn' has no attribute 'transposed'"):
+        _ = cornerturn.transposed
+
+
 @pytest.mark.parametrize("module", ["cornerturn", "cornerturn.cli"])
 def test_an_import_loads_nothing_heavy(module):
     heavy = {"numba", "torch", "jax", "cupy", "matplotlib", "cuda.core", "cuda.bindings.nvrtc", "cutlass"}

@@ -1,12 +1,33 @@
 """cornerturn: the matrix transpose, to use and to understand."""
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from cornerturn.op.transpose import explain_plan, matrix_transpose, permute_dims, transpose
+if TYPE_CHECKING:
+    from cornerturn.op.transpose import explain_plan, matrix_transpose, permute_dims, transpose
 
-try:
-    __version__ = version("cornerturn")
-except PackageNotFoundError:  # run from a source tree that was never installed
-    __version__ = "0.1.0"
+    __version__: str
 
 __all__ = ["__version__", "explain_plan", "matrix_transpose", "permute_dims", "transpose"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that the command can answer an interrupt from the first moment."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = _version() if name == "__version__" else getattr(import_module("cornerturn.op.transpose"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("cornerturn")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "0.1.0"
