@@ -43,6 +43,14 @@ def races(body, *, block=(64, 1, 1), grid=(1, 1, 1), words=256):
         pytest.param("s[t] = t; __syncthreads(); y[t] = s[63 - t]; __syncthreads(); s[t] = 1;", id="and back"),
         pytest.param("s[t] = t; __syncwarp(); y[t] = s[t ^ 1];", id="a barrier of the warp"),
         pytest.param("s[t] = t; __syncwarp(3u << (t & 30)); y[t] = s[t ^ 1];", id="a barrier of two lanes"),
+        pytest.param(
+            "s[t] = t; __syncwarp(); if (t % 32 < 16) __syncwarp(65535); y[t] = s[t ^ 1];", id="an earlier barrier"
+        ),
+        pytest.param(
+            "s[t] = t; unsigned l = t & 31; if (l < 2) __syncwarp(3); if (l == 1 || l == 2) __syncwarp(6);\n"
+            "if (l == 2) y[t] = s[t - 2];",
+            id="by way of a third lane",
+        ),
         pytest.param("if (t < 64) s[9] = 7;", id="the same value from everyone"),
         pytest.param("atomicAdd(&tile[0], 1u);", id="atomics"),
         pytest.param("((volatile unsigned char*)s)[t] = t;", id="neighbouring bytes"),
@@ -87,6 +95,21 @@ def test_what_is_ordered_does_not_race(body):
             "write-write race",
             "which thread (1, 0, 0) writes at k.cu:3 with another value",
             id="write after write",
+        ),
+        pytest.param(
+            "s[t] = 0; __syncthreads();\ny[t] = s[0];\nif (t == 63) s[0] = 5;",
+            5,
+            "race",
+            "thread (63, 0, 0) of block (0, 0, 0) writes shared memory + 0 bytes, which thread (62, 0, 0) reads at ",
+            id="one of many readers writes",
+        ),
+        pytest.param(
+            "s[t] = t; unsigned l = t & 31; if (l < 2) __syncwarp(3); if (l == 2 || l == 3) __syncwarp(12);\n"
+            "if (l == 2) y[t] = s[t - 2];",
+            4,
+            "race",
+            "",
+            id="by way of nobody",
         ),
         pytest.param("s[t / 2] = t;", 3, "write-write race", "writes in the same instruction", id="one instruction"),
         pytest.param("s[t] = t;\ny[t] = s[t ^ 1];", 4, "race", "thread (1, 0, 0) writes", id="lanes of one warp"),
