@@ -55,7 +55,8 @@ class Ledger:
             new = replace(
                 new,
                 wavefronts=old.wavefronts + int(passes.sum()),
-                wavefronts_ideal=old.wavefronts_ideal + int(np.minimum(counters.ideal(active, width, row), passes).sum()),
+                wavefronts_ideal=old.wavefronts_ideal
+                + int(np.minimum(counters.ideal(active, width, row), passes).sum()),
             )
         self.accesses[key] = new
 
