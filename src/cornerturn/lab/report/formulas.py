@@ -105,27 +105,44 @@ def sum_formula(threads: Threads, target: Numbers) -> str:
 
 def xor_formula(threads: Threads, target: Numbers) -> str:
     """``target`` as an exclusive or of shifted bits of the thread's coordinates, or nothing."""
-    start = np.flatnonzero((threads.tx == 0) & (threads.ty == 0))
-    if not start.size:
-        return ""
-    constant, found = int(target[start[0]]), np.zeros_like(target)
-    terms: list[str] = []
-    for name, coordinate, other in (("ty", threads.ty, threads.tx), ("tx", threads.tx, threads.ty)):
-        shifts: dict[int, list[int]] = {}
-        for bit, column in enumerate(_bits(coordinate)):
-            alone = np.flatnonzero((coordinate == 1 << bit) & (other == 0))
-            if not alone.size:
-                return ""
-            share = int(target[alone[0]]) ^ constant
-            found ^= column * share
-            for up in range(share.bit_length()):
-                if share >> up & 1:
-                    shifts.setdefault(up - bit, []).append(bit)
-        for shift, bits in sorted(shifts.items(), reverse=True):
-            terms += _runs(name, [(bit, 1 << (bit + shift)) for bit in bits], len(_bits(coordinate)))
+    coordinates = (("tx", threads.tx), ("ty", threads.ty))
+    bits = [column for _, coordinate in coordinates for column in _bits(coordinate)]
+    masks = _masks(bits, target)
+    found = np.bitwise_xor.reduce([mask * column for mask, column in zip(masks, bits, strict=True)] or [target * 0])
+    constant = int(target[0] ^ found[0])
     if (found ^ constant != target).any():
         return ""
-    return " ^ ".join([*terms, str(constant)] if constant else terms)
+    terms: list[str] = []
+    for name, coordinate in coordinates:
+        count = len(_bits(coordinate))
+        own, masks = masks[:count], masks[count:]
+        shifts = sorted({up - bit for bit, mask in enumerate(own) for up in _ones(mask)}, reverse=True)
+        for shift in shifts:
+            moved = [(bit, 1 << bit + shift) for bit, mask in enumerate(own) if bit + shift in _ones(mask)]
+            terms += _runs(name, moved, count)
+    return " ^ ".join([*terms, str(constant)] if constant or not terms else terms)
+
+
+def _masks(bits: Sequence[Numbers], target: Numbers) -> list[int]:
+    """What each bit adds by exclusive or: Gaussian elimination over the two-element field, free bits add nothing."""
+    vectors = sum((column << n for n, column in enumerate(bits)), np.zeros_like(target))
+    reduced: dict[int, tuple[int, int]] = {}
+    for vector, share in zip((vectors ^ vectors[0]).tolist(), (target ^ target[0]).tolist(), strict=True):
+        while vector and (high := vector.bit_length() - 1) in reduced:
+            vector, share = vector ^ reduced[high][0], share ^ reduced[high][1]
+        if vector:
+            reduced[high] = vector, share
+    masks = [0] * len(bits)
+    for high, (vector, share) in sorted(reduced.items()):
+        for lower in _ones(vector ^ 1 << high):
+            share ^= masks[lower]
+        masks[high] = share
+    return masks
+
+
+def _ones(number: int) -> list[int]:
+    """Positions of the bits that are set."""
+    return [bit for bit in range(number.bit_length()) if number >> bit & 1]
 
 
 def _bits(coordinate: Numbers) -> list[Numbers]:

@@ -95,7 +95,7 @@ function sentence(text) {
   return KERNELS.has(text.split(/\W/)[0]) ? text : text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-const STATUS_MARKS = { valid: "✓", wrong: "✗" };
+const STATUS_MARKS = { valid: "✓", wrong: "✗", failed: "✗" };
 
 function statusBadge(result) {
   const mark = STATUS_MARKS[result.status] ?? "–";

@@ -40,7 +40,7 @@ class Grid {
   layout(rows, cols, width, height) {
     this.rows = rows;
     this.cols = cols;
-    this.cell = Math.max(1.5, Math.min(width / cols, height / rows, 22));
+    this.cell = Math.max(1, Math.min(width / cols, height / rows, 22));
     const ratio = devicePixelRatio || 1;
     this.canvas.style.width = `${this.cell * cols}px`;
     this.canvas.style.height = `${this.cell * rows}px`;
