@@ -20,6 +20,7 @@ from cornerturn.errors import DeviceError, EmulatorError
 from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.lab.run import run_emulated
 from cornerturn.op import compare
+from cornerturn.toolchain import compiler_version
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 COMMAND = [sys.executable, "-m", "cornerturn"]
@@ -74,6 +75,12 @@ class TestBench:
         rows = [line.split()[0] for line in done.stdout.splitlines() if line.endswith(("valid", "materialised"))]
         assert rows == ["naive", "tiled_32", "view"]
 
+    def test_the_title_names_the_compiler_which_decides_the_instructions(self):
+        title = run("bench", "copy", "view", "--size", "8x8", "--device", "emulator").stdout.splitlines()[0]
+        assert title == f"8 x 8, 4-byte elements, emulator, PTX for sm_90 by {compiler_version()}"
+        title = run("bench", "view", "--size", "8x8", "--device", "emulator").stdout.splitlines()[0]
+        assert title == "8 x 8, 4-byte elements, emulator, PTX for sm_90"
+
     def test_families_and_kernels_add_up(self):
         done = run("bench", "naive", "--family", "controls", "--size", "8x8")
         assert [name for name in ("naive", "copy", "view") if f"\n{name} " in done.stdout] == ["naive", "copy", "view"]
@@ -103,6 +110,7 @@ class TestBench:
         report = json.loads(path.read_text())
         assert list(report) == ["device", "results"]
         assert report["device"]["kind"] == "emulator"
+        assert report["device"]["compilers"][0] == compiler_version()
         assert [(row["kernel"], row["rows"], row["cols"]) for row in report["results"]] == [
             (entry.name, *shape) for shape in ((32, 36), (1, 1)) for entry in CATALOGUE
         ]

@@ -98,15 +98,18 @@ def bench(
             else:
                 results += bench_on_emulator(entries, x, DEFAULT_ARCH, step)
             del x  # before the next one is made
+    ran = {result.kernel for result in results if result.status in ("valid", "wrong")}
+    kernels = [entry for entry in entries if isinstance(entry, Kernel) and entry.name in ran]
+    compilers = environment.compilers(kernels, device)
     try:
         if json_path:
-            record = {"device": environment.device_record(device), "results": [row.to_json() for row in results]}
-            write_json(json_path, record)
+            facts = environment.device_record(device, compilers)
+            write_json(json_path, {"device": facts, "results": [row.to_json() for row in results]})
         if plot_path:
             with replacing(plot_path) as file:
                 plots.draw(results, file, plot_format)
     finally:  # a full disk costs the file, not what was measured
-        show(tables.bench_tables(results, environment.device_title(device, cold)))
+        show(tables.bench_tables(results, environment.device_title(device, cold, compilers)))
     if any(result.status in ("wrong", "failed") for result in results):
         raise click.exceptions.Exit(1)
 

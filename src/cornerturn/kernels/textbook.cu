@@ -36,7 +36,7 @@ __global__ void tiled(const float* x, float* y, unsigned rows, unsigned cols) {
 // shared_no_padding: tiled_32 without the padding and with 32 x 8 threads, four tile rows each: the global
 //   sectors stay at 4 a request, but a tile column lies in one bank, 32 wavefronts a shared load.
 // shared_padding: shared_no_padding with one float of padding a tile row: a tile column spreads over all 32
-//   banks, 1 wavefront a shared load instead of 32, and nothing else changes.
+//   banks, 1 wavefront a shared load instead of 32, and every other access stays as it is.
 template <unsigned pitch>
 __global__ void four_rows(const float* x, float* y, unsigned rows, unsigned cols) {
     __shared__ float tile[32][pitch];

@@ -1,29 +1,40 @@
 """What the laboratory stands on here: the device, the compilers, the versions and the cache."""
 
 import platform
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 
 from cornerturn import __version__
 from cornerturn.errors import CornerturnError
 from cornerturn.gpu import Device, open_device
-from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compiler_version
+from cornerturn.kernels.kernel import Kernel
+from cornerturn.toolchain import DEFAULT_ARCH, Cache, build, cache_folder, compiler_version
 
 _LIBRARIES = ("numpy", "numba", "cuda-bindings", "cuda-core", "nvidia-cutlass-dsl", "rich", "click")
 
 
-def device_record(device: Device | None) -> dict[str, object]:
-    """The device as JSON: a GPU's facts, or the emulator and the architecture that it emulates."""
-    if device is None:
-        return {"kind": "emulator", "name": f"emulator on {platform.machine()}", "arch": DEFAULT_ARCH}
-    return {"kind": "gpu", **asdict(device.facts)}
+def device_record(device: Device | None, compilers: Sequence[str] = ()) -> dict[str, object]:
+    """The device as JSON: a GPU's facts, or the emulator and the architecture that it emulates; and the compilers."""
+    emulator = {"kind": "emulator", "name": f"emulator on {platform.machine()}", "arch": DEFAULT_ARCH}
+    facts = {"kind": "gpu", **asdict(device.facts)} if device else emulator
+    return facts | ({"compilers": list(compilers)} if compilers else {})
 
 
-def device_title(device: Device | None, cold: bool) -> str:
-    """The device in a few words, for a table's title, and whether a launch finds its data in L2."""
+def device_title(device: Device | None, cold: bool, compilers: Sequence[str] = ()) -> str:
+    """The device in a few words, for a table's title, with what decides the numbers there.
+
+    That is the compilers for counts, and for times whether a launch finds its data in L2.
+    """
     if device is None:
-        return f"emulator, PTX for {DEFAULT_ARCH}"
+        return f"emulator, PTX for {DEFAULT_ARCH}" + (f" by {', '.join(compilers)}" if compilers else "")
     return f"{device.facts.name} ({device.facts.arch}), {'cold' if cold else 'warm'} L2"
+
+
+def compilers(kernels: Iterable[Kernel], device: Device | None) -> tuple[str, ...]:
+    """Names and versions of the compilers that made the code of ``kernels``, which ran before; each once."""
+    arch = device.facts.arch if device else DEFAULT_ARCH
+    return tuple(dict.fromkeys(build(kernel, arch).compiler for kernel in kernels))
 
 
 def facts() -> list[tuple[str, str]]:
