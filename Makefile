@@ -6,14 +6,15 @@
 # make test-frameworks  install PyTorch, JAX, OpenCV and MKL into .venv too, and test what stands on them. That is a
 #                       large download: TORCH=... is the requirement that pip gets, so that you may choose the build.
 #
-# PYTHON=python3.12 chooses the interpreter that .venv is made from.
+# PYTHON=python3.12 chooses the interpreter that .venv is made from; one that exists already must be of it.
 
 PYTHON ?= python3
 ARGS ?= --family handwritten --family textbook --family cute --family controls --size 1024x1024
 TORCH ?= torch
 BIN := .venv/bin
+IDENTITY := 'import sys; print(sys.base_prefix, *sys.version_info)'
 
-.PHONY: run test test-frameworks lint clean
+.PHONY: run test test-frameworks lint clean same-python
 
 run: .venv/run.installed
 	$(BIN)/cornerturn bench $(ARGS)
@@ -34,16 +35,24 @@ lint: .venv/test.installed
 		{ echo 'error: $(PYTHON) is not Python 3.11 or newer: choose one with make PYTHON=...' >&2; exit 2; }
 	$(PYTHON) -m venv .venv
 
+# A PYTHON that was asked for is not passed over in silence because there is a .venv.
+same-python:
+ifneq ($(origin PYTHON),file)
+	@test ! -x $(BIN)/python || \
+		test "$$($(BIN)/python -c $(IDENTITY))" = "$$($(PYTHON) -c $(IDENTITY))" || \
+		{ echo 'error: .venv was not made from $(PYTHON): make clean first, or leave PYTHON out' >&2; exit 2; }
+endif
+
 # A stamp is newer than pyproject.toml, or pip runs again.
-.venv/run.installed: pyproject.toml | .venv/bin/pip
+.venv/run.installed: pyproject.toml | same-python .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable '.[gpu,cute]'
 	@touch $@
 
-.venv/test.installed: pyproject.toml | .venv/bin/pip
+.venv/test.installed: pyproject.toml | same-python .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable '.[gpu,cute,plot,test]'
 	@touch $@
 
-.venv/frameworks.installed: .venv/test.installed
+.venv/frameworks.installed: .venv/test.installed | same-python
 	$(BIN)/python -m pip install --quiet --editable '.[compare]' '$(TORCH)'
 	@touch $@
 

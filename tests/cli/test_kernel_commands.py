@@ -62,7 +62,7 @@ class TestBuild:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--arch", "sm_12"], "unknown architecture 'sm_12'"),
+            (["--arch", "sm_12x"], "unknown architecture 'sm_12x'"),
             (["--family", "cutie"], "unknown family 'cutie': did you mean 'cute'?"),
         ],
     )
