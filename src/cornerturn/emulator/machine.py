@@ -1,6 +1,7 @@
 """Runs a wave: always the lowest-ranked basic block that any lane waits for, for all lanes that wait for it."""
 
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
@@ -9,12 +10,13 @@ from cornerturn.emulator.decode import decode
 from cornerturn.emulator.operands import Operands, Reader, Step, Unsupported
 from cornerturn.emulator.program import EXITS, Block, blocks_of, is_barrier, is_failed_assertion, paths_onward
 from cornerturn.emulator.ptx import Entry, Instruction
+from cornerturn.emulator.standstill import Standstill
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import EmulatorError
 
-MAX_VISITS = 1_000_000
-"""Block visits of one wave after which a loop is taken to be endless."""
+MAX_TURNS = 100_000
+"""Visits of a wave to one basic block after which its loop is taken to be endless."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +53,27 @@ class Machine:
             EmulatorError: a barrier can never complete, a loop does not end, or the kernel traps.
         """
         barriers, end = Barriers(wave, self.blocks, self.paths), len(self.blocks)
-        for _ in range(MAX_VISITS):
+        standstill, turns = Standstill(wave, barriers), [0] * end
+        for step in count():
             ready: Array = np.where(barriers.waiting, end, wave.pc) if barriers.occupied else wave.pc
             rank = int(ready.min())
             if rank < end:
                 self._visit(wave, barriers, rank, ready == rank)
+                turns[rank] += 1
+                if turns[rank] == MAX_TURNS or standstill.reached(step):
+                    raise EmulatorError(self._endless(rank, turns[rank]))
             elif barriers.occupied:
                 barriers.release()
             else:
                 return
-        where = self.entry.instructions[self.blocks[int(wave.pc.min())].start].location
-        raise EmulatorError(f"{where}: kernel {self.entry.name} is still looping after {MAX_VISITS} steps")
+
+    def _endless(self, rank: int, turns: int) -> str:
+        where = self.entry.instructions[self.blocks[rank].start].location
+        why = f"has not ended after {turns} turns" if turns == MAX_TURNS else "changes neither registers nor memory"
+        return (
+            f"{where}: a loop of kernel {self.entry.name} {why}; threads that wait for others by reading memory in a "
+            "loop are not emulated"
+        )
 
     def _visit(
         self,
