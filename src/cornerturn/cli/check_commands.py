@@ -12,7 +12,8 @@ from cornerturn.lab import checking
 from cornerturn.lab.check_view import check_view
 from cornerturn.lab.environment import device_record, device_title
 from cornerturn.lab.evidence import Numbers
-from cornerturn.lab.lessons import Finding, find_lessons, learn
+from cornerturn.lab.lesson_book import find_lessons
+from cornerturn.lab.lessons import Finding, learn
 from cornerturn.lab.lessons_view import lessons_view
 from cornerturn.lab.matrices import require_memory
 from cornerturn.lab.user_kernel import read_kernel

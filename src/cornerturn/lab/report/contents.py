@@ -13,7 +13,8 @@ from cornerturn.lab.evidence import Numbers
 from cornerturn.lab.explanation import LineCount, explain
 from cornerturn.lab.kernel_text import instance
 from cornerturn.lab.layouts import Arrangement, Grid, watch_layouts
-from cornerturn.lab.lessons import LESSONS, learn
+from cornerturn.lab.lesson_book import LESSONS
+from cornerturn.lab.lessons import learn
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.report.measured import Measured
 from cornerturn.lab.report.scenes import scenes
