@@ -24,7 +24,7 @@ _SPACES: dict[str, Space] = {
 }
 _CACHE_HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt"}
 _EVICTION_HINTS = {f"L1::{word}" for word in ("evict_normal", "evict_last", "evict_first", "evict_unchanged")}
-_PREFETCH_HINTS = {"L1::no_allocate", "L2::64B", "L2::128B", "L2::256B"}
+_PREFETCH_HINTS = {"L1::no_allocate", "L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"}
 _ORDERING = {"volatile", "relaxed", "acquire", "release", "weak", "cta", "gpu", "sys", "mmio"}
 _NO_EFFECT = _CACHE_HINTS | _EVICTION_HINTS | _PREFETCH_HINTS | _ORDERING
 
@@ -227,4 +227,15 @@ def _store(operands: Operands, position: int, instruction: Instruction) -> Step:
     return store
 
 
-STEPS: dict[str, Callable[[Operands, int, Instruction], Step]] = {"ld": _load, "ldu": _load, "st": _store}
+def _create_policy(operands: Operands, position: int, instruction: Instruction) -> Step:
+    """``createpolicy``: an opaque hint for caches, and nothing here depends on those."""
+    write = operands.writer(instruction.operands[0], TYPES["b64"])
+    return lambda wave, lanes: write(wave, lanes, np.uint64(0))
+
+
+STEPS: dict[str, Callable[[Operands, int, Instruction], Step]] = {
+    "ld": _load,
+    "ldu": _load,
+    "st": _store,
+    "createpolicy": _create_policy,
+}

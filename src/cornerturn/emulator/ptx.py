@@ -5,6 +5,7 @@ performance directives are passed over.
 """
 
 import re
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -230,11 +231,13 @@ def _initial_bytes(text: str | None, element: int, name: str) -> bytes:
 
 
 def _constant(text: str) -> Immediate | None:
-    """``-12``, ``0x1F``, ``0f3F800000`` or ``WARP_SZ`` (PTX ISA, constants); None when it is no constant."""
+    """``-12``, ``0x1F``, ``0f3F800000``, ``1.0`` or ``WARP_SZ`` (PTX ISA, constants); None when it is no constant."""
     if constant := re.fullmatch(r"0([fFdD])([0-9a-fA-F]+)", text):
         return Immediate(int(constant[2], 16), 4 if constant[1] in "fF" else 8)
     if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
         return Immediate(int(text.rstrip("U"), 0))
+    if re.fullmatch(r"-?\d+\.\d*", text):
+        return Immediate(int.from_bytes(struct.pack("<d", float(text)), "little"), 8)
     return Immediate(32) if text == "WARP_SZ" else None
 
 

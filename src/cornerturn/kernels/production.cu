@@ -67,19 +67,40 @@ template <class T> __device__ void store(void* p, T value) { *static_cast<T*>(p)
 template <class T> __device__ T fetch(const u8* p) { return *reinterpret_cast<const T*>(p); }
 template <class T> __device__ void emit(u8* p, T value) { *reinterpret_cast<T*>(p) = value; }
 
-// The unit at a global address. Volatile, so that a thread's reads stay together: left alone, the compiler waits for
-// some before it starts the others, to save registers. WIDE asks L2 to have all 256 bytes around it: the neighbouring tiles' blocks want them.
+// The unit at a global address. Its line is kept in L2 when another must go ("evict last"): then lines of y go first, and
+// DRAM gets long runs of writes. WIDE has L2 fetch the 256 bytes around it: the neighbouring tiles' blocks want them.
+// Volatile, so that a thread's reads stay together: left alone, the compiler waits for some before it starts the others,
+// to save registers.
 template <bool WIDE, int OFFSET = 0>
 __device__ Unit fetch_unit(u64 address) {
     Unit u;
+#if __CUDA_ARCH__ >= 800
+    u64 keep;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
     if constexpr (WIDE) {
-        asm volatile("ld.global.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4 + %5];"
-            : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(address), "n"(OFFSET));
+        asm volatile("ld.global.L2::cache_hint.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4 + %5], %6;"
+                     : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3])
+                     : "l"(address), "n"(OFFSET), "l"(keep));
     } else {
-        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4 + %5];"
-            : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(address), "n"(OFFSET));
+        asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4 + %5], %6;"
+                     : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3])
+                     : "l"(address), "n"(OFFSET), "l"(keep));
     }
+#else
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4 + %5];"
+                 : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(address), "n"(OFFSET));
+#endif
     return u;
+}
+
+// An element of x; whole units as above.
+template <int E>
+__device__ Element<E> fetch_element(const u8* p) {
+    if constexpr (E == UNIT) {
+        return fetch_unit<false>(__cvta_generic_to_global(p));
+    } else {
+        return fetch<Element<E>>(p);
+    }
 }
 
 // The 16 bytes that begin `bytes` (a multiple of E below 16) into the 32 bytes low:high.
@@ -314,7 +335,7 @@ __global__ void __launch_bounds__(THREADS, 2048 / THREADS) rows(const u8* x, u8*
     }
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
-        if (first + i * THREADS < slab) element[i] = fetch<Element<E>>(from[i]);
+        if (first + i * THREADS < slab) element[i] = fetch_element<E>(from[i]);
     }
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
@@ -369,13 +390,13 @@ __global__ void __launch_bounds__(THREADS) weave(const u8* x, u8* y, u32 groups,
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             read[k] = {};
-            if (group < groups) read[k] = fetch<Unit>(x + k * pitch + i64(group) * UNIT);
+            if (group < groups) read[k] = fetch_element<UNIT>(x + k * pitch + i64(group) * UNIT);
         }
     } else {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             read[k] = {};
-            if (lane + k * WARP < left) read[k] = fetch<Unit>(x + (i64(group0) * K + lane + k * WARP) * UNIT);
+            if (lane + k * WARP < left) read[k] = fetch_element<UNIT>(x + (i64(group0) * K + lane + k * WARP) * UNIT);
         }
 #pragma unroll
         for (int k = 0; k < K; ++k) {

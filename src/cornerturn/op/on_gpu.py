@@ -23,8 +23,8 @@ from cornerturn.toolchain import compile_source
 class Launcher:
     """A kernel ready to launch on any pointers of the problem and alignment it was planned for.
 
-    ``launcher(x, y, stream)`` puts it on ``stream`` (a ``CUstream`` as an integer); the context of the arrays' device
-    must be current.
+    ``launcher(x, y, stream)`` puts it on ``stream`` (a ``CUstream`` as an integer). Where the calling thread has no
+    current context, that of the arrays' device becomes it.
     """
 
     def __init__(self, production: Production, arch: str) -> None:
@@ -39,7 +39,8 @@ class Launcher:
         self._values = [_as_buffer(argument) for argument in launch.arguments]
         self._pointers = (ctypes.c_void_p * len(self._values))(*(value.ctypes.data for value in self._values))
         self._x, self._y = self._values[0], self._values[1]
-        self._status = driver.CUresult.CUDA_SUCCESS
+        self._success = driver.CUresult.CUDA_SUCCESS
+        self._no_context = driver.CUresult.CUDA_ERROR_INVALID_CONTEXT
         arguments = (function, *launch.grid, *launch.block, launch.shared_bytes)
         parameters = ctypes.addressof(self._pointers)
         enqueue = driver.cuLaunchKernel
@@ -51,11 +52,17 @@ class Launcher:
         Raises:
             DeviceError: the driver refuses the launch.
         """
+        status = self._put(x, y, stream)
+        if status == self._no_context:
+            _make_current(x)
+            status = self._put(x, y, stream)
+        if status != self._success:
+            raise DeviceError(f"kernel {self.production.entry} could not be launched: {status.name}")
+
+    def _put(self, x: int, y: int, stream: int) -> Any:
         with self._lock:
             self._x[0], self._y[0] = x, y
-            (status,) = self._enqueue(stream)
-        if status != self._status:
-            raise DeviceError(f"kernel {self.production.entry} could not be launched: {status.name}")
+            return self._enqueue(stream)[0]
 
 
 def run(source: StridedView, destination: StridedView, stream: int, arch: str) -> None:
@@ -102,6 +109,23 @@ def launcher(problem: Problem, x: int, y: int, arch: str) -> Launcher:
     return Launcher(plan(problem, x, y), arch)
 
 
+def _make_current(address: int) -> None:
+    """Make the primary context of the device that holds ``address`` this thread's own, as CUDA's runtime does."""
+    from cuda.bindings import driver
+
+    ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    device = _value(driver.cuPointerGetAttribute(ordinal, address), "the address of x belongs to no CUDA device")
+    context = _value(driver.cuDevicePrimaryCtxRetain(device), f"CUDA device {device} has no context")
+    driver.cuCtxSetCurrent(context)
+
+
+def _value(result: tuple[Any, ...], complaint: str) -> Any:
+    status, value = result
+    if status != type(status).CUDA_SUCCESS:
+        raise DeviceError(f"{complaint}: {status.name}")
+    return value
+
+
 def _as_buffer(argument: str | np.generic) -> Any:
     return np.zeros(1, np.uint64) if isinstance(argument, str) else np.array([argument])
 
@@ -111,10 +135,6 @@ def _load(cubin: bytes, symbol: str) -> Any:
     """Load a kernel; it belongs to no context and runs in whichever is current."""
     from cuda.bindings import driver
 
-    status, library = driver.cuLibraryLoadData(cubin, [], [], 0, [], [], 0)
-    if status != driver.CUresult.CUDA_SUCCESS:
-        raise DeviceError(f"the driver does not load kernel {symbol}: {status.name}")
-    status, kernel = driver.cuLibraryGetKernel(library, symbol.encode())
-    if status != driver.CUresult.CUDA_SUCCESS:
-        raise DeviceError(f"the machine code has no kernel {symbol}: {status.name}")
+    library = _value(driver.cuLibraryLoadData(cubin, [], [], 0, [], [], 0), f"the driver does not load kernel {symbol}")
+    kernel = _value(driver.cuLibraryGetKernel(library, symbol.encode()), f"the machine code has no kernel {symbol}")
     return driver.CUfunction(int(kernel))
