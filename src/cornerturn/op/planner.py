@@ -13,7 +13,6 @@ LONG_RUN_BYTES = 4096  # runs from here on are copied one by one, shorter ones g
 GATHERED_BYTES = 2048
 SHORT_EXTENT_MAX = 32  # longest axis with a kernel of its own
 PACKED_ROW_BYTES_MAX = 1024
-TILE_COLS_MAX = 32  # a tile of 64 x 64 bytes needs more registers than any processor has
 ELEMENT_BLOCK = 64  # rows and columns of elements moved one by one: the first cache holds the lines of both sides
 
 
@@ -133,12 +132,11 @@ def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[A
 
     item = problem.itemsize
     lanes = CACHE_LINE_BYTES // item
-    wide = min(lanes, TILE_COLS_MAX)
     packed_in = rows.stride_in == cols.extent * item
     packed_out = cols.stride_out == rows.extent * item
     rest = tuple(outer)
 
-    if packed_in and cols.extent <= SHORT_EXTENT_MAX and cols.extent % wide and rows.extent >= lanes:
+    if packed_in and cols.extent <= SHORT_EXTENT_MAX and cols.extent % lanes and rows.extent >= lanes:
         height = min(LONG_RUN_BYTES, 8 * LONG_RUN_BYTES // cols.extent) // CACHE_LINE_BYTES * lanes
         why = f"rows of {cols.extent} are parted"
         return Plan(problem, "deinterleave", why, stream, rows, cols, rest, (lanes, cols.extent), height)
@@ -147,7 +145,7 @@ def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[A
         why = f"{rows.extent} rows are interleaved"
         return Plan(problem, "interleave", why, stream, rows, cols, rest, (rows.extent, lanes), rows.extent, run)
 
-    tile = _power_of_two(min(rows.extent, lanes)), _power_of_two(min(cols.extent, wide))
+    tile = _power_of_two(min(rows.extent, lanes)), _power_of_two(min(cols.extent, lanes))
     agree = _lines_agree(cols, *outer) and line_offset % item == 0
     if stream and tile[0] == lanes and agree:
         kernel, why, height = "streaming_tiles", "output rows start alike in a cache line", 2 * lanes

@@ -25,16 +25,17 @@ def long_runs() -> Kernel:
 
     @compiled
     def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
-        while True:
-            ticket = take_ticket(counter)
-            if ticket >= job[TICKETS]:
-                break
+        tickets, walk_in, walk_out = job[TICKETS], job[WALK_IN], job[WALK_OUT]
+        row_in, row_out, stream = job[ROW_IN], job[ROW_OUT], job[STREAM]
+        ticket = take_ticket(counter)
+        while ticket < tickets:
             offset_in, offset_out, first, last, walk_begin, walk_end, begin, end = piece(job, ticket)
             for walk in range(walk_begin, walk_end):
-                start = source + offset_in + walk * job[WALK_IN] + begin
-                goal = target + offset_out + walk * job[WALK_OUT] + begin
+                start = source + offset_in + walk * walk_in + begin
+                goal = target + offset_out + walk * walk_out + begin
                 for row in range(first, last):
-                    copy_run(start + row * job[ROW_IN], goal + row * job[ROW_OUT], end - begin, job[STREAM])
+                    copy_run(start + row * row_in, goal + row * row_out, end - begin, stream)
+            ticket = take_ticket(counter)
         fence()
 
     return kernel
@@ -46,22 +47,23 @@ def line_runs() -> Kernel:
 
     @compiled
     def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
-        while True:
-            ticket = take_ticket(counter)
-            if ticket >= job[TICKETS]:
-                break
+        tickets, walk_in, walk_out, rows, height = job[TICKETS], job[WALK_IN], job[WALK_OUT], job[ROWS], job[HEIGHT]
+        row_in, row_out, col_in, col_out, run = job[ROW_IN], job[ROW_OUT], job[COL_IN], job[COL_OUT], job[RUN]
+        ticket = take_ticket(counter)
+        while ticket < tickets:
             offset_in, offset_out, strip, strip_end, walk_begin, walk_end, begin, end = piece(job, ticket)
-            for first in range(strip * job[HEIGHT], min(strip_end * job[HEIGHT], job[ROWS]), job[HEIGHT]):
-                last = min(first + job[HEIGHT], job[ROWS])
+            for first in range(strip * height, min(strip_end * height, rows), height):
+                last = min(first + height, rows)
                 for walk in range(walk_begin, walk_end):
-                    start = source + offset_in + walk * job[WALK_IN]
-                    goal = target + offset_out + walk * job[WALK_OUT]
+                    start = source + offset_in + walk * walk_in
+                    goal = target + offset_out + walk * walk_out
                     for col in range(begin, end):
                         for row in range(first, last):
-                            run_in = start + row * job[ROW_IN] + col * job[COL_IN]
-                            run_out = goal + row * job[ROW_OUT] + col * job[COL_OUT]
-                            for done in range(0, job[RUN], LINE):
+                            run_in = start + row * row_in + col * col_in
+                            run_out = goal + row * row_out + col * col_out
+                            for done in range(0, run, LINE):
                                 move(run_in + done, run_out + done, LINE, 1)
+            ticket = take_ticket(counter)
         fence()
 
     return kernel
@@ -76,24 +78,26 @@ def gathered_runs(item: int) -> Kernel:
 
     @compiled
     def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
-        while True:
-            ticket = take_ticket(counter)
-            if ticket >= job[TICKETS]:
-                break
+        tickets, walk_in, walk_out, rows, height = job[TICKETS], job[WALK_IN], job[WALK_OUT], job[ROWS], job[HEIGHT]
+        row_in, row_out, col_in, col_out, run = job[ROW_IN], job[ROW_OUT], job[COL_IN], job[COL_OUT], job[RUN]
+        stream = job[STREAM]
+        ticket = take_ticket(counter)
+        while ticket < tickets:
             offset_in, offset_out, strip, strip_end, walk_begin, walk_end, begin, end = piece(job, ticket)
-            for first in range(strip * job[HEIGHT], min(strip_end * job[HEIGHT], job[ROWS]), job[HEIGHT]):
-                last = min(first + job[HEIGHT], job[ROWS])
+            for first in range(strip * height, min(strip_end * height, rows), height):
+                last = min(first + height, rows)
                 for walk in range(walk_begin, walk_end):
-                    start = source + offset_in + walk * job[WALK_IN]
-                    goal = target + offset_out + walk * job[WALK_OUT] + first * job[ROW_OUT]
+                    start = source + offset_in + walk * walk_in
+                    goal = target + offset_out + walk * walk_out + first * row_out
                     for col in range(begin, end):
                         filled = scratch
                         for row in range(first, last):
-                            run_in = start + row * job[ROW_IN] + col * job[COL_IN]
-                            for done in range(0, job[RUN], item):
+                            run_in = start + row * row_in + col * col_in
+                            for done in range(0, run, item):
                                 move(run_in + done, filled, item, 0)
                                 filled += item
-                        copy_run(scratch, goal + col * job[COL_OUT], filled - scratch, job[STREAM])
+                        copy_run(scratch, goal + col * col_out, filled - scratch, stream)
+            ticket = take_ticket(counter)
         fence()
 
     return kernel
@@ -105,23 +109,24 @@ def single_elements(item: int) -> Kernel:
 
     @compiled
     def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
-        while True:
-            ticket = take_ticket(counter)
-            if ticket >= job[TICKETS]:
-                break
+        tickets, walk_in, walk_out, rows, height = job[TICKETS], job[WALK_IN], job[WALK_OUT], job[ROWS], job[HEIGHT]
+        row_in, row_out, col_in, col_out = job[ROW_IN], job[ROW_OUT], job[COL_IN], job[COL_OUT]
+        ticket = take_ticket(counter)
+        while ticket < tickets:
             offset_in, offset_out, strip, strip_end, walk_begin, walk_end, begin, end = piece(job, ticket)
-            for first in range(strip * job[HEIGHT], min(strip_end * job[HEIGHT], job[ROWS]), job[HEIGHT]):
-                last = min(first + job[HEIGHT], job[ROWS])
+            for first in range(strip * height, min(strip_end * height, rows), height):
+                last = min(first + height, rows)
                 for walk in range(walk_begin, walk_end):
-                    start = source + offset_in + walk * job[WALK_IN]
-                    goal = target + offset_out + walk * job[WALK_OUT]
+                    start = source + offset_in + walk * walk_in
+                    goal = target + offset_out + walk * walk_out
                     for col in range(begin, end):
                         for row in range(first, last):
                             move(
-                                start + row * job[ROW_IN] + col * job[COL_IN],
-                                goal + row * job[ROW_OUT] + col * job[COL_OUT],
+                                start + row * row_in + col * col_in,
+                                goal + row * row_out + col * col_out,
                                 item,
                                 0,
                             )
+            ticket = take_ticket(counter)
 
     return kernel

@@ -31,17 +31,17 @@ def deinterleave(item: int, cols: int) -> Kernel:
 
     @compiled
     def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
-        pitch = job[HEIGHT] * item + LINE
-        while True:
-            ticket = take_ticket(counter)
-            if ticket >= job[TICKETS]:
-                break
+        tickets, walk_in, walk_out, rows, height = job[TICKETS], job[WALK_IN], job[WALK_OUT], job[ROWS], job[HEIGHT]
+        col_out, stream = job[COL_OUT], job[STREAM]
+        pitch = height * item + LINE
+        ticket = take_ticket(counter)
+        while ticket < tickets:
             offset_in, offset_out, strip, strip_end, walk_begin, walk_end, _, _ = piece(job, ticket)
             for walk in range(walk_begin, walk_end):
-                start = source + offset_in + walk * job[WALK_IN]
-                goal = target + offset_out + walk * job[WALK_OUT]
-                for first in range(strip * job[HEIGHT], min(strip_end * job[HEIGHT], job[ROWS]), job[HEIGHT]):
-                    last = min(first + job[HEIGHT], job[ROWS])
+                start = source + offset_in + walk * walk_in
+                goal = target + offset_out + walk * walk_out
+                for first in range(strip * height, min(strip_end * height, rows), height):
+                    last = min(first + height, rows)
                     origin = min(first, last - lanes)
                     for place in range(origin, last, lanes):
                         row = min(place, last - lanes)
@@ -49,7 +49,8 @@ def deinterleave(item: int, cols: int) -> Kernel:
                         deinterleave_lines(start + row * cols * item, lines, pitch, item, cols)
                     for col in range(cols):
                         run = scratch + col * pitch + (first - origin) * item
-                        copy_run(run, goal + col * job[COL_OUT] + first * item, (last - first) * item, job[STREAM])
+                        copy_run(run, goal + col * col_out + first * item, (last - first) * item, stream)
+            ticket = take_ticket(counter)
         fence()
 
     return kernel
@@ -66,23 +67,24 @@ def interleave(item: int, rows: int) -> Kernel:
 
     @compiled
     def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
-        while True:
-            ticket = take_ticket(counter)
-            if ticket >= job[TICKETS]:
-                break
+        tickets, walk_in, walk_out = job[TICKETS], job[WALK_IN], job[WALK_OUT]
+        row_in, step, stream = job[ROW_IN], job[RUN], job[STREAM]
+        ticket = take_ticket(counter)
+        while ticket < tickets:
             offset_in, offset_out, _, _, walk_begin, walk_end, begin, end = piece(job, ticket)
             for walk in range(walk_begin, walk_end):
-                start = source + offset_in + walk * job[WALK_IN]
-                goal = target + offset_out + walk * job[WALK_OUT]
-                for first in range(begin, end, job[RUN]):
-                    last = min(first + job[RUN], end)
+                start = source + offset_in + walk * walk_in
+                goal = target + offset_out + walk * walk_out
+                for first in range(begin, end, step):
+                    last = min(first + step, end)
                     origin = min(first, last - lanes)
                     for place in range(origin, last, lanes):
                         col = min(place, last - lanes)
                         lines = scratch + (col - origin) * packed
-                        interleave_lines(start + col * item, job[ROW_IN], lines, item, rows)
+                        interleave_lines(start + col * item, row_in, lines, item, rows)
                     run = scratch + (first - origin) * packed
-                    copy_run(run, goal + first * packed, (last - first) * packed, job[STREAM])
+                    copy_run(run, goal + first * packed, (last - first) * packed, stream)
+            ticket = take_ticket(counter)
         fence()
 
     return kernel

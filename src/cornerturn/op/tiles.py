@@ -11,6 +11,7 @@ from functools import cache
 from cornerturn.op.job import COL_OUT, COLS, ROW_IN, ROWS, STREAM, TICKETS, WALK_IN, WALK_OUT, piece
 from cornerturn.op.vectors import (
     LINE,
+    TILE_SCRATCH_BYTES,
     Job,
     Kernel,
     compiled,
@@ -34,24 +35,23 @@ def cached_tiles(item: int, rows: int, cols: int) -> Kernel:
 
     @compiled
     def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
-        last_row, last_col = job[ROWS] - rows, job[COLS] - cols
-        row_in, col_out = job[ROW_IN], job[COL_OUT]
-        while True:
-            ticket = take_ticket(counter)
-            if ticket >= job[TICKETS]:
-                break
+        tickets, all_rows, walk_in, walk_out = job[TICKETS], job[ROWS], job[WALK_IN], job[WALK_OUT]
+        last_row, last_col, row_in, col_out = job[ROWS] - rows, job[COLS] - cols, job[ROW_IN], job[COL_OUT]
+        ticket = take_ticket(counter)
+        while ticket < tickets:
             offset_in, offset_out, strip, strip_end, walk_begin, walk_end, begin, end = piece(job, ticket)
             for top in range(strip * height, strip_end * height, height):
                 for walk in range(walk_begin, walk_end):
-                    start = source + offset_in + walk * job[WALK_IN]
-                    goal = target + offset_out + walk * job[WALK_OUT]
+                    start = source + offset_in + walk * walk_in
+                    goal = target + offset_out + walk * walk_out
                     for place in range(begin, end, cols):
                         col = min(place, last_col)
-                        for line in range(top, min(top + height, job[ROWS]), rows):
+                        for line in range(top, min(top + height, all_rows), rows):
                             row = min(line, last_row)
                             tile_in = start + row * row_in + col * item
                             tile_out = goal + col * col_out + row * item
-                            transpose_tile(tile_in, row_in, tile_out, col_out, item, rows, cols, 0)
+                            transpose_tile(tile_in, row_in, tile_out, col_out, scratch, item, rows, cols, 0)
+            ticket = take_ticket(counter)
 
     return kernel
 
@@ -62,23 +62,24 @@ def packed_tiles(item: int, rows: int, cols: int) -> Kernel:
 
     @compiled
     def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
-        last_row, last_col = job[ROWS] - rows, job[COLS] - cols
-        row_in, col_out = job[ROW_IN], job[COL_OUT]
-        while True:
-            ticket = take_ticket(counter)
-            if ticket >= job[TICKETS]:
-                break
+        tickets, all_rows, walk_in, walk_out = job[TICKETS], job[ROWS], job[WALK_IN], job[WALK_OUT]
+        last_row, last_col, row_in, col_out = job[ROWS] - rows, job[COLS] - cols, job[ROW_IN], job[COL_OUT]
+        stream = job[STREAM]
+        packed = scratch + TILE_SCRATCH_BYTES
+        ticket = take_ticket(counter)
+        while ticket < tickets:
             offset_in, offset_out, _, _, walk_begin, walk_end, begin, end = piece(job, ticket)
             for walk in range(walk_begin, walk_end):
-                start = source + offset_in + walk * job[WALK_IN]
-                goal = target + offset_out + walk * job[WALK_OUT]
+                start = source + offset_in + walk * walk_in
+                goal = target + offset_out + walk * walk_out
                 for place in range(begin, end, cols):
                     col = min(place, last_col)
-                    for line in range(0, job[ROWS], rows):
+                    for line in range(0, all_rows, rows):
                         row = min(line, last_row)
                         tile_in = start + row * row_in + col * item
-                        transpose_tile(tile_in, row_in, scratch + row * item, col_out, item, rows, cols, 0)
-                    copy_run(scratch, goal + col * col_out, cols * col_out, job[STREAM])
+                        transpose_tile(tile_in, row_in, packed + row * item, col_out, scratch, item, rows, cols, 0)
+                    copy_run(packed, goal + col * col_out, cols * col_out, stream)
+            ticket = take_ticket(counter)
         fence()
 
     return kernel
@@ -88,26 +89,23 @@ def packed_tiles(item: int, rows: int, cols: int) -> Kernel:
 def streaming_tiles(item: int, cols: int) -> Kernel:
     """Return the kernel that writes whole lines past the caches; lines start at the same place in every output row."""
     rows = LINE // item
-    width = cols * item
-    prefetching = width >= LINE // 2
+    prefetching = cols * item == LINE
 
     @compiled
     def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
-        last_row, last_col = job[ROWS] - rows, job[COLS] - cols
-        row_in, col_out = job[ROW_IN], job[COL_OUT]
+        tickets, walk_in, walk_out = job[TICKETS], job[WALK_IN], job[WALK_OUT]
+        last_row, last_col, row_in, col_out = job[ROWS] - rows, job[COLS] - cols, job[ROW_IN], job[COL_OUT]
         head = (-target & (LINE - 1)) // item  # rows above the first whole line
         lines = (job[ROWS] - head) // rows
         strips = (lines + RUN_LINES - 1) // RUN_LINES
         edge = head > 0 or lines * rows < job[ROWS]
-        while True:
-            ticket = take_ticket(counter)
-            if ticket >= job[TICKETS]:
-                break
+        ticket = take_ticket(counter)
+        while ticket < tickets:
             offset_in, offset_out, strip_begin, strip_end, walk_begin, walk_end, begin, end = piece(job, ticket)
             for strip in range(strip_begin, strip_end):
                 for walk in range(walk_begin, walk_end):
-                    start = source + offset_in + walk * job[WALK_IN]
-                    goal = target + offset_out + walk * job[WALK_OUT]
+                    start = source + offset_in + walk * walk_in
+                    goal = target + offset_out + walk * walk_out
                     for place in range(begin, end, cols):
                         col = min(place, last_col)
                         tile_in = start + col * item
@@ -116,16 +114,17 @@ def streaming_tiles(item: int, cols: int) -> Kernel:
                             for line in range(strip * RUN_LINES, min((strip + 1) * RUN_LINES, lines)):
                                 row = head + line * rows
                                 here = tile_in + row * row_in
-                                if prefetching and (col * item & (LINE - 1)) < width:
+                                there = tile_out + row * item
+                                if prefetching:
                                     for i in range(rows):
                                         prefetch(here + i * row_in + _AHEAD)
-                                transpose_tile(here, row_in, tile_out + row * item, col_out, item, rows, cols, 1)
+                                transpose_tile(here, row_in, there, col_out, scratch, item, rows, cols, 1)
                         elif edge and strip == strips:
                             for side in range(2):
-                                row = side * last_row
-                                transpose_tile(
-                                    tile_in + row * row_in, row_in, tile_out + row * item, col_out, item, rows, cols, 0
-                                )
+                                here = tile_in + side * last_row * row_in
+                                there = tile_out + side * last_row * item
+                                transpose_tile(here, row_in, there, col_out, scratch, item, rows, cols, 0)
+            ticket = take_ticket(counter)
         fence()
 
     return kernel
@@ -140,47 +139,48 @@ def staged_tiles(item: int, cols: int) -> Kernel:
     """
     rows = LINE // item
     pitch = (STAGED_RUN_LINES + 1) * LINE
-    width = cols * item
-    prefetching = width >= LINE // 2
+    prefetching = cols * item == LINE
 
     @compiled
     def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
-        last_row, last_col = job[ROWS] - rows, job[COLS] - cols
-        row_in, col_out = job[ROW_IN], job[COL_OUT]
+        tickets, walk_in, walk_out = job[TICKETS], job[WALK_IN], job[WALK_OUT]
+        last_row, last_col, row_in, col_out = job[ROWS] - rows, job[COLS] - cols, job[ROW_IN], job[COL_OUT]
+        stage = scratch + TILE_SCRATCH_BYTES
         spare = job[ROWS] // rows - 1  # whole lines that every output row has, wherever it starts
         strips = (spare + STAGED_RUN_LINES - 1) // STAGED_RUN_LINES
-        while True:
-            ticket = take_ticket(counter)
-            if ticket >= job[TICKETS]:
-                break
+        ticket = take_ticket(counter)
+        while ticket < tickets:
             offset_in, offset_out, strip_begin, strip_end, walk_begin, walk_end, begin, end = piece(job, ticket)
             for strip in range(strip_begin, strip_end):
                 top = strip * STAGED_RUN_LINES * rows
                 lines = min(STAGED_RUN_LINES, spare - strip * STAGED_RUN_LINES)
                 for walk in range(walk_begin, walk_end):
-                    start = source + offset_in + walk * job[WALK_IN]
-                    goal = target + offset_out + walk * job[WALK_OUT]
+                    start = source + offset_in + walk * walk_in
+                    goal = target + offset_out + walk * walk_out
                     for place in range(begin, end, cols):
                         col = min(place, last_col)
                         tile_in = start + col * item
                         tile_out = goal + col * col_out
-                        for line in range(lines + 1):
-                            here = tile_in + (top + line * rows) * row_in
-                            if prefetching and (col * item & (LINE - 1)) < width:
-                                for i in range(rows):
-                                    prefetch(here + i * row_in + _AHEAD)
-                            transpose_tile(here, row_in, scratch + line * LINE, pitch, item, rows, cols, 0)
-                        for i in range(cols):
-                            run = tile_out + i * col_out + top * item
-                            shift = -run & (LINE - 1)
-                            for line in range(lines):
-                                move(scratch + i * pitch + shift + line * LINE, run + shift + line * LINE, LINE, 1)
-                        if strip == strips:
+                        if strip < strips:
+                            for line in range(lines + 1):
+                                here = tile_in + (top + line * rows) * row_in
+                                if prefetching:
+                                    for i in range(rows):
+                                        prefetch(here + i * row_in + _AHEAD)
+                                there = stage + line * LINE
+                                transpose_tile(here, row_in, there, pitch, scratch, item, rows, cols, 0)
+                            for i in range(cols):
+                                run = tile_out + i * col_out + top * item
+                                shift = -run & (LINE - 1)
+                                for line in range(lines):
+                                    move(stage + i * pitch + shift + line * LINE, run + shift + line * LINE, LINE, 1)
+                        elif strip == strips:
                             for edge in range(3):
                                 row = last_row if edge == 2 else edge * spare * rows
-                                transpose_tile(
-                                    tile_in + row * row_in, row_in, tile_out + row * item, col_out, item, rows, cols, 0
-                                )
+                                here = tile_in + row * row_in
+                                there = tile_out + row * item
+                                transpose_tile(here, row_in, there, col_out, scratch, item, rows, cols, 0)
+            ticket = take_ticket(counter)
         fence()
 
     return kernel

@@ -12,15 +12,20 @@ from typing import Any, TypeVar
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
+from numba.core.cgutils import for_range
 from numba.extending import intrinsic
 
 LINE = 64
 """Bytes of a cache line on every host that matters (Apple's 128-byte lines take two)."""
 
+TILE_SCRATCH_BYTES = LINE * LINE
+
 _I8 = ir.IntType(8)
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 _LANE_BYTES_MAX = 8  # LLVM has no good code for vectors of 16-byte integers: such an element is two lanes
+_REGISTERS = 16  # vectors that are held at once; hosts with shorter registers spill a few, which costs little
+_STAGE_VECTORS = 8
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Job = Sequence[int]  # to the type checker; an array of int64 to Numba
@@ -69,21 +74,22 @@ def _step(builder: Any, base: Any, pitch: Any, count: int) -> Any:
     return builder.add(base, builder.mul(pitch, ir.Constant(_I64, count)))
 
 
-def _exchange(builder: Any, vectors: list[Any], item: int) -> list[Any]:
-    """Transpose every square block of n vectors x n lanes, n = len(vectors), a power of two.
+def _exchange(builder: Any, vectors: list[Any], item: int, distance: int = 1) -> list[Any]:
+    """Transpose every block of n vectors x n lanes that lie ``distance`` apart, n = len(vectors), a power of two.
 
-    Round d exchanges the off-diagonal d x d quarters of every 2d x 2d block.
+    One round for each bit of a vector's number, which changes places with a bit of the lane's number: the off-diagonal
+    quarters of a block are exchanged. Rounds commute, so that a large square can be done in stages of a few vectors.
     """
     lanes = _lanes(vectors[0], item)
-    distance = 1
-    while distance < len(vectors):
+    bit = 1
+    while bit < len(vectors):
+        low = [n if not n & distance else lanes + n - distance for n in range(lanes)]
+        high = [n + distance if not n & distance else lanes + n for n in range(lanes)]
         for i in range(len(vectors)):
-            if not i & distance:
-                a, b = vectors[i], vectors[i + distance]
-                low = [n if not n & distance else lanes + n - distance for n in range(lanes)]
-                high = [n + distance if not n & distance else lanes + n for n in range(lanes)]
-                vectors[i] = _shuffle(builder, a, b, low, item)
-                vectors[i + distance] = _shuffle(builder, a, b, high, item)
+            if not i & bit:
+                a, b = vectors[i], vectors[i + bit]
+                vectors[i], vectors[i + bit] = (_shuffle(builder, a, b, picks, item) for picks in (low, high))
+        bit *= 2
         distance *= 2
     return vectors
 
@@ -171,6 +177,35 @@ def _literals(*arguments: Any) -> list[int]:
     return [argument.literal_value for argument in arguments]
 
 
+def _load_rows(builder: Any, address: Any, pitch: Any, count: int, vector: ir.VectorType) -> list[Any]:
+    return [_load(builder, _step(builder, address, pitch, i), vector) for i in range(count)]
+
+
+def _store_rows(builder: Any, rows: list[Any], address: Any, pitch: Any, stream: bool) -> None:
+    for i, row in enumerate(rows):
+        _store(builder, row, _step(builder, address, pitch, i), stream)
+
+
+def _square_in_stages(
+    builder: Any, source: Any, source_pitch: Any, target: Any, target_pitch: Any, scratch: Any, item: int, stream: bool
+) -> None:
+    """Emit two loops over groups of vectors: neighbours first, then every eighth."""
+    lanes = LINE // item
+    first, second = _STAGE_VECTORS, lanes // _STAGE_VECTORS
+    vector = _vector(lanes, item)
+    line, stage = ir.Constant(_I64, LINE), ir.Constant(_I64, first)
+    with for_range(builder, ir.Constant(_I64, second)) as loop:
+        row = builder.mul(loop.index, stage)
+        address = builder.add(source, builder.mul(row, source_pitch))
+        rows = _exchange(builder, _load_rows(builder, address, source_pitch, first, vector), item)
+        _store_rows(builder, rows, builder.add(scratch, builder.mul(row, line)), line, False)
+    with for_range(builder, stage) as loop:
+        address = builder.add(scratch, builder.mul(loop.index, line))
+        rows = _exchange(builder, _load_rows(builder, address, builder.mul(stage, line), second, vector), item, first)
+        address = builder.add(target, builder.mul(loop.index, target_pitch))
+        _store_rows(builder, rows, address, builder.mul(stage, target_pitch), stream)
+
+
 @_intrinsic
 def transpose_tile(
     context: Any,
@@ -178,23 +213,28 @@ def transpose_tile(
     source_pitch: Any,
     target: Any,
     target_pitch: Any,
+    scratch: Any,
     item: Any,
     rows: Any,
     cols: Any,
     stream: Any,
 ) -> Any:
-    """Transpose a tile in registers: one vector load a row, one vector store a column."""
+    """Transpose a tile in registers: one vector load a row, one vector store a column.
+
+    A square of more vectors than processors have registers takes two stages through TILE_SCRATCH_BYTES of scratch.
+    """
     size, height, width, streams = _literals(item, rows, cols, stream)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        source, source_pitch, target, target_pitch, *_ = args
-        vector = _vector(width, size)
-        loaded = [_load(builder, _step(builder, source, source_pitch, i), vector) for i in range(height)]
-        for i, column in enumerate(_tile(builder, loaded, size)):
-            _store(builder, column, _step(builder, target, target_pitch, i), bool(streams))
+        source, source_pitch, target, target_pitch, scratch, *_ = args
+        if height == width == LINE // size > _REGISTERS:
+            _square_in_stages(builder, source, source_pitch, target, target_pitch, scratch, size, bool(streams))
+        else:
+            loaded = _load_rows(builder, source, source_pitch, height, _vector(width, size))
+            _store_rows(builder, _tile(builder, loaded, size), target, target_pitch, bool(streams))
         return context.get_dummy_value()
 
-    return types.void(source, source_pitch, target, target_pitch, item, rows, cols, stream), generate
+    return types.void(source, source_pitch, target, target_pitch, scratch, item, rows, cols, stream), generate
 
 
 @_intrinsic
@@ -205,9 +245,8 @@ def interleave_lines(context: Any, source: Any, source_pitch: Any, target: Any, 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         source, source_pitch, target, *_ = args
         vector = _vector(LINE // size, size)
-        loaded = [_load(builder, _step(builder, source, source_pitch, i), vector) for i in range(rows)]
-        for i, line in enumerate(_interleaved(builder, loaded, size)):
-            _store(builder, line, builder.add(target, ir.Constant(_I64, i * LINE)), False)
+        loaded = _load_rows(builder, source, source_pitch, rows, vector)
+        _store_rows(builder, _interleaved(builder, loaded, size), target, ir.Constant(_I64, LINE), False)
         return context.get_dummy_value()
 
     return types.void(source, source_pitch, target, item, count), generate
@@ -221,9 +260,8 @@ def deinterleave_lines(context: Any, source: Any, target: Any, target_pitch: Any
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         source, target, target_pitch, *_ = args
         vector = _vector(LINE // size, size)
-        lines = [_load(builder, builder.add(source, ir.Constant(_I64, i * LINE)), vector) for i in range(rows)]
-        for i, row in enumerate(_deinterleaved(builder, lines, size)):
-            _store(builder, row, _step(builder, target, target_pitch, i), False)
+        lines = _load_rows(builder, source, ir.Constant(_I64, LINE), rows, vector)
+        _store_rows(builder, _deinterleaved(builder, lines, size), target, target_pitch, False)
         return context.get_dummy_value()
 
     return types.void(source, target, target_pitch, item, count), generate
