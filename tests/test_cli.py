@@ -295,6 +295,14 @@ def test_bad_usage_is_one_line_and_status_2(arguments, message, tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("command", [["info"], ["bench", "naive"], ["explain", "naive"]])
+def test_a_cache_at_the_home_of_nobody_is_bad_usage(monkeypatch, command):
+    monkeypatch.setenv("CORNERTURN_CACHE", "~nosuchuser/x")
+    done = run(*command)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "error: CORNERTURN_CACHE=~nosuchuser/x: there is no such home: give an absolute path\n"
+
+
 def test_without_a_command_there_is_help():
     done = run()
     assert done.exit_code == 0

@@ -16,6 +16,7 @@ from cornerturn.cli import (
     use_commands,
 )
 from cornerturn.cli.shell import CommandLine
+from cornerturn.toolchain import cache_folder
 
 
 @click.group(cls=CommandLine, invoke_without_command=True, context_settings={"max_content_width": 100})
@@ -26,6 +27,7 @@ def main(context: click.Context) -> None:
 
     Exit status: 0 all well, 1 a kernel gave a wrong result, 2 bad usage.
     """
+    cache_folder()  # refuses a CORNERTURN_CACHE of no use before any work
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
