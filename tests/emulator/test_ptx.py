@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cornerturn.emulator.ptx import Address, Immediate, Instruction, Register, Symbol, Vector, parse
+from cornerturn.emulator.ptx import Address, Immediate, Instruction, Register, Symbol, Vector, parse, source_name
 from cornerturn.errors import EmulatorError
 
 from .harness import HEADER, image_of, launch_cuda, launch_ptx
@@ -210,7 +210,7 @@ def test_variables_of_the_module_and_of_the_kernel():
         (f"{HEADER}.visible .entry kernel() {{ ret;", "the PTX ends inside a function body: the text is cut off"),
         (
             f"{HEADER}.global .u64 p = generic(x);\n.visible .entry kernel() {{ .reg .u64 %rd; mov.u64 %rd, p; ret; }}",
-            "variable p is initialised with generic(x): only numbers are emulated",
+            "variable p is initialised with generic(x): only numbers are emulated, no addresses",
         ),
         (f"{HEADER}.visible .entry kernel() {{ 5 + 5; }}", "?: cannot read the PTX statement '5 + 5'"),
         (f"{HEADER}.visible .entry kernel() {{ mov.u32 %r1, a+b; }}", "?: cannot read the operand 'a+b'"),
@@ -239,18 +239,33 @@ def test_any_cut_is_an_error_of_ours():
         assert image.ptx[cut:].count("}") == image.ptx[cut:].count("{"), "only what follows the kernel may be missing"
 
 
+FUNCTIONS = " ".join(
+    [
+        "namespace deep { __device__ __noinline__ float far(float v) { return v * v; } }",
+        "__device__ __noinline__ float count(float v) { return v < 1 ? v : count(v - 1) + count(v - 2); }",
+    ]
+)
+
+
 @pytest.mark.parametrize(
     ("body", "instruction", "reason"),
     [
         ("y[0] = __sinf(y[0]);", "sin.approx.f32", ""),
-        ('printf("%d", (int)y[0]);', "call.uni (retval0), vprintf", "only functions that the compiler inlined"),
-        ("y[0] = far(y[0]);", "call.uni (retval0), _Z3farf", "only functions that the compiler inlined"),
+        ('printf("%d", (int)y[0]);', "call.uni (retval0), vprintf", "': printf was not inlined, and calls"),
+        ("y[0] = deep::far(y[0]);", "call.uni (retval0), _ZN4deep3farEf", "': deep::far was not inlined, and calls"),
+        (
+            "y[0] = count(y[0]);",
+            "call.uni (retval0), _Z5countf",
+            "': count was not inlined, and calls are not emulated",
+        ),
+        ("y[0] = sin((double)y[0]);", "call.uni (retval0), __internal_trig_red", "slowpathd was not inlined"),
+        ("y[0] = (y[0] > 2 ? &deep::far : &count)(y[0]);", "", "is no variable, and functions have no address here"),
         ("y[0] = clock64();", "mov.u64 %rd1, %clock64", "%clock64 is not emulated"),
         ('asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(0));', "mbarrier.init.shared.b64", ""),
         (
-            'asm volatile("ld.global.L2::cache_hint.f32 %0, [%1], %1;" : "=f"(y[0]) : "l"(y));',
-            "ld.global",
-            "L2::cache_hint",
+            'asm volatile("ld.acquire.cluster.global.f32 %0, [%1];" : "=f"(y[0]) : "l"(y));',
+            "ld.acquire.cluster.global",
+            "modifier .cluster",
         ),
         ('asm volatile("add.rz.f32 %0, %0, %0;" : "+f"(y[0]));', "add.rz.f32", ""),
     ],
@@ -259,8 +274,8 @@ def test_what_is_not_emulated_is_named_with_its_line(body: str, instruction: str
     text = f"""extern "C" __global__ void kernel(float* y) {{
         {body}
     }}"""
-    if "far(" in body:
-        text = f"__device__ __noinline__ float far(float v) {{ return v * v; }} {text}"
+    if "far" in body or "count" in body:
+        text = f"{FUNCTIONS} {text}"
     expected = f"kernel.cu:2: the emulator does not know the instruction '{instruction}"
     with pytest.raises(EmulatorError) as error:
         launch_cuda(text, np.ones(4, dtype=np.float32))
@@ -278,3 +293,36 @@ def test_an_assertion_that_holds_costs_nothing_and_one_that_fails_names_the_thre
     assert y.tolist() == [3] * 32
     with pytest.raises(EmulatorError, match=r"kernel.cu:2: an assertion failed in thread \(20, 0, 0\) of block"):
         launch_cuda(text, np.arange(32, dtype=np.int32))
+
+
+def test_a_call_through_a_pointer_is_named():
+    text = (
+        HEADER
+        + """.visible .entry kernel() {
+        .reg .b64 %rd<2>;
+        .loc 1 7 1
+        prototype_0 : .callprototype ()_ ();
+        call %rd1, (), prototype_0;
+        ret;
+    }"""
+    )
+    with pytest.raises(
+        EmulatorError, match=r"': a function behind a pointer was not inlined, and calls are not emulated$"
+    ):
+        launch_ptx(text, "kernel")
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("kernel", "kernel"),
+        ("_Z1fi", "f"),
+        ("_ZN1a1fEi", "a::f"),
+        ("_ZN35_INTERNAL_00000000_7_mine_cu_callns1a1fEi", "a::f"),
+        ("_ZL4turnPf", "turn"),
+        ("_Z", "_Z"),
+        ("__internal_slowpath", "__internal_slowpath"),
+    ],
+)
+def test_a_symbol_gives_the_name_of_the_source(symbol: str, name: str):
+    assert source_name(symbol) == name

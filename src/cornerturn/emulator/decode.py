@@ -3,7 +3,7 @@
 from cornerturn.emulator import access, asynchronous, atomics, warp
 from cornerturn.emulator.instructions import Operation, join, resolve, split
 from cornerturn.emulator.operands import Operands, Step, Unsupported
-from cornerturn.emulator.ptx import Instruction, Operand, Register, Vector
+from cornerturn.emulator.ptx import Instruction, Operand, Register, Symbol, Vector, source_name
 from cornerturn.emulator.types import TYPES
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import EmulatorError
@@ -36,13 +36,22 @@ def _unguarded(operands: Operands, position: int, instruction: Instruction) -> S
     if instruction.opcode in STEPS:
         return STEPS[instruction.opcode](operands, position, instruction)
     if instruction.opcode == "call":
-        raise Unsupported("only functions that the compiler inlined are emulated")
+        raise Unsupported(f"{_callee(instruction)} was not inlined, and calls are not emulated")
     if instruction.opcode == "mov" and any(isinstance(operand, Vector) for operand in instruction.operands):
         return _pack(operands, instruction)
     operation = resolve(instruction.opcode, instruction.modifiers)
     if operation is None or len(instruction.operands) != 1 + len(operation.sources):
         raise Unsupported
     return _compute(operands, operation, instruction.operands)
+
+
+def _callee(instruction: Instruction) -> str:
+    """What a call calls, for a person."""
+    callee = next((operand for operand in instruction.operands if isinstance(operand, Symbol)), None)
+    indirect = any(isinstance(operand, Register) for operand in instruction.operands)
+    if callee is None or indirect:
+        return "a function behind a pointer"
+    return "printf" if callee.name == "vprintf" else source_name(callee.name)
 
 
 def _guarded(operands: Operands, step: Step, guard: Register) -> Step:

@@ -4,7 +4,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cornerturn.emulator.ptx import Address, Entry, Immediate, Instruction, Operand, Register, Symbol, Vector
+from cornerturn.emulator.ptx import (
+    Address,
+    Entry,
+    Immediate,
+    Instruction,
+    Operand,
+    Register,
+    Symbol,
+    Vector,
+    source_name,
+)
 from cornerturn.emulator.special import SPECIAL_REGISTERS
 from cornerturn.emulator.types import PACKED, TYPES, Array, Type
 from cornerturn.emulator.wave import Lanes, Wave
@@ -47,7 +57,7 @@ class Operands:
             return lambda wave: constant
         if isinstance(operand, Symbol):
             if operand.name not in self.symbols:
-                raise Unsupported(f"{operand.name} is not a variable of the kernel")
+                raise Unsupported(f"{source_name(operand.name)} is no variable, and functions have no address here")
             address = kind.bits.type(self.symbols[operand.name])
             return lambda wave: address
         raise Unsupported("an operand is of a kind that it does not take")

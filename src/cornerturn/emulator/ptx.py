@@ -165,6 +165,20 @@ def parse(ptx: str, entry: str) -> Entry:
     raise EmulatorError(f"the PTX holds no kernel {entry}; it holds: {known}")
 
 
+def source_name(symbol: str) -> str:
+    """The name of a function or variable in the source, without its types (Itanium C++ ABI, mangling).
+
+    >>> source_name("_Z4turnPKfi"), source_name("_ZN4tile4turnEPf"), source_name("vprintf")
+    ('turn', 'tile::turn', 'vprintf')
+    """
+    names, rest = [], re.sub("^_ZN?L?", "", symbol) if symbol.startswith("_Z") else ""
+    while length := re.match(r"\d+", rest):
+        end = length.end() + int(length[0])
+        names.append(rest[length.end() : end])
+        rest = rest[end:]
+    return "::".join(name for name in names if not name.startswith("_INTERNAL_")) or symbol
+
+
 def _functions(text: str) -> Iterator[tuple[str, str, str, str, tuple[int, int]]]:
     """Every function with a body: kind, name, signature, body, and the span it takes in ``text``."""
     position = 0
@@ -226,7 +240,9 @@ def _initial_bytes(text: str | None, element: int, name: str) -> bytes:
         return b""
     values = [_constant(value) for value in re.findall(r"[^\s,{}]+", text)]
     if not all(values):
-        raise EmulatorError(f"variable {name} is initialised with {text.strip()[:60]}: only numbers are emulated")
+        raise EmulatorError(
+            f"variable {name} is initialised with {text.strip()[:60]}: only numbers are emulated, no addresses"
+        )
     return b"".join((v.bits % (1 << 8 * element)).to_bytes(element, "little") for v in values if v)
 
 
