@@ -19,9 +19,9 @@ Shape = tuple[int, ...]
 # Shape, axes, and the kernel for 2-byte elements in arrays that begin on sectors.
 CASES: list[tuple[Shape, Shape, str]] = [
     ((256, 256), (1, 0), "tile<2, 64, 64, 4, 128, true, 0"),
-    ((255, 257), (1, 0), "tile<2, 128, 128, 4, 512, false, 2"),
+    ((255, 257), (1, 0), "tile<2, 128, 64, 4, 256, false, 2"),
     ((256, 255), (1, 0), "tile<2, 64, 64, 4, 128, false, 0"),
-    ((255, 256), (1, 0), "tile<2, 128, 128, 4, 512, true, 2"),
+    ((255, 256), (1, 0), "tile<2, 128, 64, 4, 256, true, 2"),
     ((1600, 3), (1, 0), "weave<2, 3, 128, false"),
     ((3, 1600), (1, 0), "weave<2, 3, 128, true"),
     ((3, 64, 96), (0, 2, 1), "tile<2"),

@@ -22,7 +22,7 @@ BLOCK_ROWS = 4
 """Rows that blocks of ``rows`` take together along each of two axes."""
 SHORT_RUN = 128
 """Bytes up to which a row is so short that its neighbours in x should be read soon."""
-SCATTER_LIMIT = 5.0
+SCATTER_LIMIT = 4.5
 """Inflation of reads and writes together up to which single elements are faster than boxes."""
 WARP_ELEMENTS = 32
 BLOCK_ELEMENTS = 1024
@@ -40,7 +40,7 @@ ALIGNED_TILES: dict[int, tuple[TileShape, ...]] = {
 
 RAGGED_TILES: dict[int, tuple[TileShape, ...]] = {
     1: (TileShape(128, 128, 4, 256, wide=False, resident=4),),
-    2: (TileShape(128, 128, 4, 512, resident=4),),
+    2: (TileShape(128, 64, 4, 256, wide=False, resident=5),),
     4: (TileShape(64, 64, 4, 256, resident=4),),
     8: (TileShape(64, 64, 2, 512, resident=3),),
     16: (TileShape(32, 32, 1, 256),),
