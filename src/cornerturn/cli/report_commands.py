@@ -48,5 +48,5 @@ def report(output: Path, names: tuple[str, ...], shape: Shape, paths: tuple[Path
     with replacing(output) as file:
         file.write(lab_report.page(found).encode())
     say(f"{output}: {len(entries)} kernels, {output.stat().st_size / 1e6:.1f} MB")
-    if any(each["result"]["status"] == "wrong" for each in found["kernels"]):
+    if any(each["result"]["status"] in ("wrong", "failed") for each in found["kernels"]):
         raise click.exceptions.Exit(1)
