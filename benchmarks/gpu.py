@@ -33,7 +33,7 @@ CASES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((256, 256, 256), (2, 1, 0)),
     ((1000, 1000, 64), (1, 0, 2)),
 )
-ROTATION_BYTES = 1 << 28
+ROTATION_BYTES = 1 << 31
 
 
 def launcher(shape: tuple[int, ...], axes: tuple[int, ...], element: int, arch: str) -> Launcher:
