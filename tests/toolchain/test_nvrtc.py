@@ -72,9 +72,20 @@ def test_the_line_table_names_the_file_as_it_was_given(file: str):
             "__global__ void f(int i) { __shared__ int s[99999]; s[i] = s[i + 1]; s[0]++; }",
             "too much shared data",
         ),
+        (
+            "extern __device__ void far(int);\n__global__ void f(int* a) { far(a[0]); }",
+            "own.cu: fatal: Unresolved extern function '_Z3fari'",
+        ),
         ("__global__ void g(int* a) {}", "own.cu has no kernel f"),
-        ("__device__ void f(int* a) {}", "own.cu has no kernel f"),
-        ("template <class T> __global__ void f(T* a) {}", "own.cu has no kernel f"),
+        ("__device__ void f(int* a) {}", "own.cu has no kernel f: that function is not __global__"),
+        (
+            "template <class T> __global__ void f(T* a) {}",
+            "own.cu has no kernel f: it is a template: name an instance, such as f<32>",
+        ),
+        (
+            "__global__ void f(int* a) {} __global__ void f(float* a) {}",
+            "own.cu has no kernel f: there are more functions of that name, in the file or in CUDA: rename it",
+        ),
     ],
 )
 def test_a_compile_error_shows_the_users_file_and_line(text: str, message: str):
@@ -83,6 +94,19 @@ def test_a_compile_error_shows_the_users_file_and_line(text: str, message: str):
     shown = str(caught.value)
     assert message in shown
     assert not re.search("nv_name_map|mangled_name|detected|Remark|ptxas|/own.cu", shown)
+
+
+def test_a_kernel_with_the_name_of_a_function_of_cuda_is_named():
+    text = 'extern "C" __global__ void clock(int* a) { a[0] = 1; }'
+    with pytest.raises(CompileError, match=r"^own\.cu has no kernel clock: there are more functions of that name"):
+        nvrtc.compile_with_nvrtc(CudaSource("own.cu", text, ("clock",)), "sm_90")
+
+
+def test_a_line_directive_shows_its_file_and_no_folder_of_the_machine():
+    text = '#line 500 "generated/other.cu"\n__global__ void f(int* a) { a[0] = 1; }\n#line 7 "/made/third.cu"\n'
+    text += "__global__ void g(int* a) { a[0] = 1; }"
+    ptx = nvrtc.compile_with_nvrtc(CudaSource("own.cu", text, ("f", "g")), "sm_90").ptx
+    assert sorted(re.findall(r'\.file\s+\d+\s+"(.*)"', ptx)) == ["/made/third.cu", "generated/other.cu"]
 
 
 def test_only_the_missing_entry_is_named():

@@ -12,6 +12,7 @@ from pathlib import Path
 from cornerturn.errors import CompileError, MissingExtraError, UsageError
 from cornerturn.kernels.kernel import CudaProgram
 from cornerturn.toolchain.module import Module
+from cornerturn.toolchain.nvrtc import no_kernel
 
 NVCC_OPTIONS = ("-std=c++17", "-lineinfo")
 """Options of every compilation, besides the architecture."""
@@ -63,10 +64,11 @@ def _compile(folder: Path, source: CudaProgram, *arguments: str) -> None:
     last = source.text.count("\n") + 1
     said = (done.stderr + done.stdout).splitlines()
     complaints = [line for line in said if "detected in the compilation" not in line]
-    of_entry = [int(line) for line in re.findall(r"\((\d+)\): error", "\n".join(complaints)) if int(line) > last]
+    log = "\n".join(complaints).strip()
+    of_entry = [int(line) for line in re.findall(r"\((\d+)\): error", log) if int(line) > last]
     if of_entry:
-        raise CompileError(f"{source.file} has no kernel {source.entries[of_entry[0] - last - 1]}")
-    raise CompileError("\n".join(complaints).strip())
+        raise CompileError(no_kernel(source.file, source.entries[of_entry[0] - last - 1], log))
+    raise CompileError(log)
 
 
 def _nvcc() -> str:

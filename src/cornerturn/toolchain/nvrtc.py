@@ -6,6 +6,7 @@ Facts used: NVRTC documentation (https://docs.nvidia.com/cuda/nvrtc), sections o
 
 import re
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -112,9 +113,15 @@ def _compiled_name(file: str) -> str:
 
 
 def _restore_name(ptx: str, name: str, file: str) -> str:
-    file_directive = rf'^(\s*\.file\s+\d+\s+")[^"]*{re.escape(name)}"'
-    shown = file.replace("\\", "/")
-    return re.sub(file_directive, lambda match: f'{match[1]}{shown}"', ptx, flags=re.MULTILINE)
+    """Give the line table the names of the source: ``file``, and those of its ``#line`` directives."""
+    folder = Path.cwd().as_posix().rstrip("/") + "/"
+
+    def restored(directive: re.Match[str]) -> str:
+        path = directive[2]
+        shown = file.replace("\\", "/") if path.endswith(name) else path.removeprefix(folder)
+        return f'{directive[1]}{shown}"'
+
+    return re.sub(r'^(\s*\.file\s+\d+\s+")([^"]*)"', restored, ptx, flags=re.MULTILINE)
 
 
 def _explain(log: str, source: CudaSource, ptx: str) -> str:
@@ -128,7 +135,7 @@ def _explain(log: str, source: CudaSource, ptx: str) -> str:
         if not block.lstrip().startswith(("__nv_name_map", "Remark:"))
         and not re.search(r"\d (catastrophic )?errors? detected in", block)
     )
-    complaints = re.sub(r"^ptxas fatal.*\n?", "", complaints, flags=re.MULTILINE).strip()
+    complaints = re.sub(r"^ptxas fatal\s*: Ptx assembly aborted.*\n?", "", complaints, flags=re.MULTILINE).strip()
     if complaints:
         ptxas_complaint = r"^ptxas (?:application ptx input, line (\d+); )?(\w+)\s*: "
         return re.sub(
@@ -137,9 +144,27 @@ def _explain(log: str, source: CudaSource, ptx: str) -> str:
             complaints,
             flags=re.MULTILINE,
         )
-    named = {_squeeze(name) for name in re.findall(r'Input name expression was: "(.*)"', log)}
-    missing = [entry for entry in source.entries if _squeeze(entry) in named] or source.entries
-    return f"{source.file} has no kernel {' and no kernel '.join(missing)}"
+    said = [block for block in re.split(r"\n\s*\n", log) if "#pragma nv_mangled_name" in block]
+    complaints_of = {entry: _complaint_about(entry, said) for entry in source.entries}
+    missing = [entry for entry, complaint in complaints_of.items() if complaint] or source.entries
+    return "; ".join(no_kernel(source.file, entry, complaints_of[entry]) for entry in missing)
+
+
+def _complaint_about(entry: str, said: list[str]) -> str:
+    """What NVRTC said of one of its name expressions; empty when it is a kernel."""
+    names = [(block, re.search(r"#pragma nv_mangled_name(.*)", block)) for block in said]
+    return "\n".join(block for block, name in names if name and _squeeze(name[1]) == _squeeze(entry))
+
+
+def no_kernel(file: str, entry: str, complaint: str) -> str:
+    """That ``file`` has no such kernel, and why, as far as the compiler's complaint about the name tells."""
+    reasons = {
+        "instance of overloaded function": "there are more functions of that name, in the file or in CUDA: rename it",
+        "instance of function template": f"it is a template: name an instance, such as {entry}<32>",
+        "non-__global__": "that function is not __global__",
+    }
+    reason = next((f": {reason}" for sign, reason in reasons.items() if sign in complaint), "")
+    return f"{file} has no kernel {entry}{reason}"
 
 
 def _line_of(ptx: str, ptx_line: str | None) -> str:
