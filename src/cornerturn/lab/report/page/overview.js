@@ -118,7 +118,7 @@ function overviewPage() {
   return [
     element("section", { class: "intro" },
       element("h1", {}, "A matrix transpose computes nothing. It is memory access, and nothing else."),
-      element("p", {}, `${LAB.kernels.length} kernels turn the same ${whole(LAB.rows)} x ${whole(LAB.cols)} matrix of 4-byte elements. Each ran on the emulator (PTX for ${LAB.arch}), every bit was checked, and every access was counted as the hardware counts it. Choose a kernel to watch one of its warps at work.`)),
+      element("p", {}, `${LAB.kernels.length} kernels turn the same ${LAB.rows} x ${LAB.cols} matrix of 4-byte elements. Each ran on the emulator (PTX for ${LAB.arch}), every bit was checked, and every access was counted as the hardware counts it. Choose a kernel to watch one of its warps at work.`)),
     element("div", { class: "controls" }, element("label", { class: "choice" }, element("span", {}, "Filter"), search), family.node, times?.node),
     tally,
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Kernels" }, table),

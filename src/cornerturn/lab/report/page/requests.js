@@ -3,10 +3,10 @@
 
 const BARRIER = -1;
 const PHASES = {
-  "load x": ["read", "reads", "from x into registers"],
-  "store shared": ["stage", "stores", "from registers into shared memory"],
-  "load shared": ["take", "takes", "from shared memory into registers"],
-  "store y": ["write", "writes", "from registers into y"],
+  "load x": ["read", "reads", "x to registers"],
+  "store shared": ["stage", "stores", "registers to shared memory"],
+  "load shared": ["take", "takes", "shared memory to registers"],
+  "store y": ["write", "writes", "registers to y"],
 };
 
 // The steps of one warp. A barrier has only `line`; a request has its lanes and, for each of them, its byte offset,
@@ -89,7 +89,7 @@ function costOf(request) {
 function titleOf(request) {
   if (request.phase === "barrier") return "barrier: every thread of the block waits for all others";
   const [, , usual] = PHASES[`${request.kind} ${request.memory}`] ?? ["", "", `${request.kind} ${request.memory}`];
-  const way = request.asynchronous ? "from x into shared memory, past the registers" : usual;
+  const way = request.asynchronous ? "x to shared memory, past the registers" : usual;
   return `${request.phase}: ${plural(request.lanes.length, "lane")}, ${request.width} bytes each, ${way}`;
 }
 
