@@ -137,11 +137,29 @@ def test_an_atomic_on_memory_that_nobody_wrote_is_found():
 
 
 @pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ("atom.global.add.L2::cache_hint.u32 %r, [%at], 5, %policy;", 12),
+        ("atom.global.cas.L2::cache_hint.b32 %r, [%at], 7, 5, %policy;", 5),
+        ("red.global.max.L2::cache_hint.u32 [%at], 9, %policy;", 9),
+    ],
+)
+def test_a_cache_policy_is_no_value(line: str, left: int):
+    text = f"""{HEADER}
+    .visible .entry kernel(.param .u64 p) {{
+        .reg .u64 %at, %policy; .reg .b32 %r; ld.param.u64 %at, [p];
+        createpolicy.fractional.L2::evict_last.b64 %policy, 1.0; {line} ret;
+    }}"""
+    y = np.full(1, 7, dtype=np.uint32)
+    assert launch_ptx(text, "kernel", y, block=1).hazards == ()
+    assert y[0] == left
+
+
+@pytest.mark.parametrize(
     ("line", "reason"),
     [
         ("atom.global.add.f32 %f, [%at], %f;", "only atomics on integers are emulated"),
         ("red.global.add.noftz.f16x2 [%at], %r;", r"modifier \.noftz"),
-        ("atom.global.add.L2::cache_hint.u32 %r, [%at], %r, %at;", r"modifier \.L2::cache_hint"),
     ],
 )
 def test_other_atomics_are_refused(line: str, reason: str):

@@ -32,6 +32,8 @@ def _atomic(operands: Operands, position: int, instruction: Instruction) -> Step
     if name is None or kind.dtype.kind == "f":
         raise Unsupported("only atomics on integers are emulated")
     target, address, *values = instruction.operands if instruction.opcode == "atom" else (None, *instruction.operands)
+    if "L2::cache_hint" in instruction.modifiers:
+        values.pop()  # the policy, which changes no value
     plain = replace(
         instruction, modifiers=tuple(m for m in instruction.modifiers if m not in UPDATES and m != "acq_rel")
     )

@@ -8,6 +8,11 @@ from .notation import MAX32, MAX64, MIN32, MIN64, NAN16, ONES, ONES64, bf16, cas
 CONVERSIONS = (
     case("b64 = b32", "cvt.s64.s32 %d, %a;", ((s(-5),), s(-5, 64)), ((MAX32,), MAX32)),
     case("b64 = b32", "cvt.u64.u32 %d, %a;", ((ONES,), ONES)),
+    case(
+        "b64 = b32",
+        "createpolicy.fractional.L2::evict_last.b64 %d, 1.0; sub.u64 %d, %d, %d; cvt.u64.u32 %d, %a;",
+        ((7,), 7),
+    ),
     case("b64 = b32", "cvt.s64.u32 %d, %a;", ((ONES,), ONES)),
     case("b32 = b64", "cvt.u32.u64 %d, %a;", ((0x1_2345_6789,), 0x2345_6789)),
     case("b32 = b32", "cvt.s32.s8 %d, %a;", ((0x180,), s(-128)), ((0x17F,), 127)),
