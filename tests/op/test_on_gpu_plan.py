@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cornerturn.emulator import Memory, emulate
+from cornerturn.errors import UsageError
 from cornerturn.kernels.production import Production
 from cornerturn.op.gpu_plan import ALIGNED_TILES, RAGGED_TILES, plan
 from cornerturn.op.problem import Problem, canonical
@@ -108,11 +109,16 @@ def test_an_address_that_no_element_fits_is_served_by_smaller_ones() -> None:
 
 def test_more_than_2_to_the_31_elements() -> None:
     """Not run: the launch alone must be one that a device takes."""
-    for shape in ((2, 1 << 30), (1 << 16, (1 << 16) + 8), (3, 1 << 10, 1 << 21), ((1 << 31) + 11, 1)):
+    for shape in ((2, 1 << 30), (1 << 16, (1 << 16) + 8), (3, 1 << 10, 1 << 21), ((1 << 31) - 4097, 1)):
         axes = tuple(range(len(shape)))[::-1]
         grid = plan(transposition(shape, axes, 2), 0, 0).launch.grid
         assert 1 <= grid[0] < 2**31
         assert grid[1:] == (1, 1)
+
+
+def test_an_axis_beyond_31_bits_is_refused() -> None:
+    with pytest.raises(UsageError, match="an axis of 2147483659 elements is longer than"):
+        plan(transposition(((1 << 31) + 11, 1), (1, 0), 1), 0, 0)
 
 
 def test_no_tile_needs_more_shared_memory_than_any_kernel_gets() -> None:

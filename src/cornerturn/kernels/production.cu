@@ -67,10 +67,10 @@ template <class T> __device__ void store(void* p, T value) { *static_cast<T*>(p)
 template <class T> __device__ T fetch(const u8* p) { return *reinterpret_cast<const T*>(p); }
 template <class T> __device__ void emit(u8* p, T value) { *reinterpret_cast<T*>(p) = value; }
 
-// The unit at a global address. Its line is kept in L2 when another must go ("evict last"): then lines of y go first, and
-// DRAM gets long runs of writes. WIDE has L2 fetch the 256 bytes around it: the neighbouring tiles' blocks want them.
-// Volatile, so that a thread's reads stay together: left alone, the compiler waits for some before it starts the others,
-// to save registers.
+// The unit at a global address. Its line is kept in L2 when another must go ("evict last"): then lines of y go first,
+// and DRAM gets long runs of writes. WIDE has L2 fetch the 256 bytes around it: the neighbouring tiles' blocks want
+// them. Volatile, so that a thread's reads stay together: left alone, the compiler waits for some before it starts the
+// others, to save registers.
 template <bool WIDE, int OFFSET = 0>
 __device__ Unit fetch_unit(u64 address) {
     Unit u;
@@ -198,10 +198,11 @@ __device__ u32 column_word(const Unit (&row)[P], int column, int word) {
 // GROUPED: the first four axes number the tiles: a group's rows, its columns, the rows of groups, the columns of
 //   groups. Otherwise two do: the tiles' rows, their columns.
 // RESIDENT: blocks a multiprocessor should hold. Fewer leave a thread the registers to keep all its reads in flight.
-template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO, bool GROUPED, bool WIDE,
-          int RESIDENT, int AXES>
-__global__ void __launch_bounds__(THREADS, RESIDENT) tile(const u8* x, u8* y, int rows, int cols, i64 pitch_in, i64 pitch_out,
-                                                i64 x_first, i64 x_end, const __grid_constant__ Axes<AXES> axes) {
+template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO, bool GROUPED, bool WIDE, int RESIDENT,
+          int AXES>
+__global__ void __launch_bounds__(THREADS, RESIDENT)
+    tile(const u8* x, u8* y, int rows, int cols, i64 pitch_in, i64 pitch_out, i64 x_first, i64 x_end,
+         const __grid_constant__ Axes<AXES> axes) {
     constexpr int V = UNIT / E;
     constexpr int LEAD = HALO * V;  // rows of x before the tile's own
     constexpr int UNIT_ROWS = R / V, UNIT_COLS = C / V;
@@ -256,7 +257,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) tile(const u8* x, u8* y, in
                 if (whole_tile || owned(p - x_origin + down * pitch_in, P - 1, V)) {
                     load_shifted<E, P, WIDE>(p + down * pitch_in, pitch_in, read[turn]);
                 } else {
-                    load_elements<E>(p + down * pitch_in, pitch_in, -row - down, rows - row - down, cols - col, read[turn]);
+                    const int above = row + down;
+                    load_elements<E>(p + down * pitch_in, pitch_in, -above, rows - above, cols - col, read[turn]);
                 }
             }
         }
@@ -298,8 +300,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) tile(const u8* x, u8* y, in
                 const Unit unit = row_of_y[u];
                 if (col0 + c < cols) emit(p, unit);
             } else if (whole) {
-                const Unit unit = E == UNIT ? row_of_y[at / UNIT]
-                                            : funnel<E>(row_of_y[at / UNIT], row_of_y[(at + UNIT - 1) / UNIT], at % UNIT);
+                const Unit low = row_of_y[at / UNIT], high = row_of_y[(at + UNIT - 1) / UNIT];
+                const Unit unit = funnel<E>(low, high, at % UNIT);
                 if (col0 + c < cols) emit(p, unit);
             } else if (col0 + c < cols) {
 #pragma unroll 1
@@ -311,11 +313,11 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) tile(const u8* x, u8* y, in
     }
 }
 
-// rows: the innermost axis stays innermost. A thread moves ITEMS elements, as wide as the rows allow; consecutive threads
-//   follow the axes. The first `inner` axes number the elements of a slab, the others the slabs.
+// rows: element by element, without shared memory. A thread moves ITEMS elements, as wide as the rows allow, and
+//   consecutive threads follow the axes. The first `inner` axes number the elements of a slab, the others the slabs.
 template <int E, int THREADS, int ITEMS, int AXES>
-__global__ void __launch_bounds__(THREADS, 2048 / THREADS) rows(const u8* x, u8* y, u32 slab, u32 inner,
-                                                const __grid_constant__ Axes<AXES> axes) {
+__global__ void __launch_bounds__(THREADS, 2048 / THREADS)
+    rows(const u8* x, u8* y, u32 slab, u32 inner, const __grid_constant__ Axes<AXES> axes) {
     u32 block = blockIdx.x;
     const u32 first = next_coordinate(block, axes.axis[inner]) * (THREADS * ITEMS) + threadIdx.x;
     enter(axes, inner + 1, block, x, y);
@@ -374,7 +376,8 @@ __device__ u32 woven_word(const Unit (&unit)[K], int word) {
 //   K rows of y. A thread turns V records in registers. The side of the records is one contiguous run, which the
 //   warp passes through shared memory, so that its accesses are contiguous too: K units a thread, an odd pitch.
 template <int E, int K, int THREADS, bool INTERLEAVE, int AXES>
-__global__ void __launch_bounds__(THREADS) weave(const u8* x, u8* y, u32 groups, i64 pitch, const __grid_constant__ Axes<AXES> axes) {
+__global__ void __launch_bounds__(THREADS)
+    weave(const u8* x, u8* y, u32 groups, i64 pitch, const __grid_constant__ Axes<AXES> axes) {
     constexpr int PITCH = K | 1;
     __shared__ Unit shared[THREADS * PITCH];
 
@@ -433,10 +436,10 @@ __global__ void __launch_bounds__(THREADS) weave(const u8* x, u8* y, u32 groups,
 //   and one for hi hold what each adds to the address and to the place in shared memory.
 template <int N>
 struct Side {
-    u32 low, high;      // entries of the two tables
-    u32 magic, shift;   // divide by `low`
-    u32 low_axes, axes; // axes of the low table, of both
-    u32 axis[N]; // which axes of the box, fastest first
+    u32 low, high;       // entries of the two tables
+    u32 magic, shift;    // divide by `low`
+    u32 low_axes, axes;  // axes of the low table, of both
+    u32 axis[N];         // which axes of the box, fastest first
 };
 
 struct BoxAxis {

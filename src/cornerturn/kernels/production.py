@@ -57,7 +57,7 @@ class Production:
     """One kernel of the family and its launch for one move.
 
     Attributes:
-        entry: the template instance, for example ``tile<4, 64, 64, 4, 256, true, 0>``.
+        entry: the template instance, for example ``rows<16, 256, 2, 4>``.
         launch: its launch; needs no pointer to be known.
     """
 

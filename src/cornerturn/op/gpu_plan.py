@@ -9,11 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cornerturn.errors import UsageError
 from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.production import INDEX_LIMIT, UNIT, Production, TileShape, box, rows, tile, weave
 from cornerturn.op.problem import Axis, Problem
 
 SECTOR = 32
+MAX_EXTENT = INDEX_LIMIT - 4096
+"""A tile's width below 2^31, so that no coordinate in the last tile overflows."""
 WEAVE_LIMIT = 16
 """The longest short axis that ``weave`` turns in registers."""
 ENOUGH_BLOCKS = 1056
@@ -63,8 +66,14 @@ class Move:
 
 
 def plan(problem: Problem, x: int, y: int) -> Production:
-    """Return the kernel and launch for a problem between first elements at ``x`` and ``y`` modulo 32."""
+    """Return the kernel and launch for a problem between first elements at ``x`` and ``y`` modulo 32.
+
+    Raises:
+        UsageError: an axis is too long for 31 bits.
+    """
     move = _naturally_aligned(problem, x, y)
+    if (longest := max(axis.extent for axis in move.axes)) > MAX_EXTENT:
+        raise UsageError(f"an axis of {longest} elements is longer than the {MAX_EXTENT} that kernels number: split it")
     return _woven(move) or _tiled(move) or _by_rows(move) or _scattered(move) or box(move.element, move.axes)
 
 
