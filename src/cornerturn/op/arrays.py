@@ -90,7 +90,8 @@ def check_destination(source: StridedView, destination: StridedView) -> None:
 
     An overlap that is too hard to decide counts as one.
     """
-    if any(stride == 0 and extent > 1 for extent, stride in zip(destination.shape, destination.strides, strict=True)):
+    steps = zip(destination.shape, destination.strides, strict=True)
+    if 0 not in destination.shape and any(stride == 0 and extent > 1 for extent, stride in steps):
         raise UsageError(
             f"out has strides of {destination.strides} bytes: several elements share one place; "
             "pass an array that owns each"

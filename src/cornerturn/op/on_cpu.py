@@ -1,7 +1,7 @@
 """The CPU engine: run a plan on two addresses, with several threads when there is enough to move.
 
-The threads are the engine's own and run compiled kernels without the GIL. All of them draw tickets from one atomic
-counter, the calling thread too; so the caller alone would finish the work, whatever becomes of the others. Nothing waits
+The threads are the engine's own and run compiled kernels without the GIL. All of them draw tickets from one
+atomic counter, the calling one too; so it alone would finish the work, whatever becomes of the others. Nothing waits
 for a thread that has not started, concurrent callers share the threads, and a forked child starts its own. Numba's
 threading layers do not offer that: ``workqueue`` ends the process when two threads launch at once, GNU OpenMP when a
 forked child launches.

@@ -13,6 +13,7 @@ LONG_RUN_BYTES = 4096  # runs from here on are copied one by one, shorter ones g
 GATHERED_BYTES = 2048
 SHORT_EXTENT_MAX = 32  # longest axis with a kernel of its own
 PACKED_ROW_BYTES_MAX = 1024
+PACKED_BYTES_MIN = 4 * CACHE_LINE_BYTES  # less is not worth the way through scratch memory
 ELEMENT_BLOCK = 64  # rows and columns of elements moved one by one: the first cache holds the lines of both sides
 
 
@@ -149,7 +150,7 @@ def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[A
     agree = _lines_agree(cols, *outer) and line_offset % item == 0
     if stream and tile[0] == lanes and agree:
         kernel, why, height = "streaming_tiles", "output rows start alike in a cache line", 2 * lanes
-    elif stream and packed_out and rows.extent * item <= PACKED_ROW_BYTES_MAX:
+    elif stream and packed_out and PACKED_BYTES_MIN // tile[1] <= rows.extent * item <= PACKED_ROW_BYTES_MAX:
         kernel, why, height = "packed_tiles", "short output rows leave together", rows.extent
     elif stream and tile[0] == lanes:
         kernel, why, height = "staged_tiles", "output rows start anywhere in a cache line", 8 * lanes

@@ -92,7 +92,7 @@ def permute_dims(x: Any, axes: Sequence[int], *, out: Any = None) -> Any:
 
 
 def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
-    """Return how ``transpose(x, axes)`` would move the elements; printed, it reads as a sentence.
+    """Return how ``transpose(x, axes)`` would move the elements on the CPU; print it to read it.
 
     Raises:
         UsageError: as ``transpose``.
@@ -103,7 +103,7 @@ def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
     view = np.asarray(x).transpose(normalized_axes(axes, x.ndim))
     if not view.size:
         raise UsageError(f"x of shape {x.shape} is empty: there is nothing to plan")
-    return plan_move(view_of(view), view_of(np.empty(view.shape, view.dtype)))
+    return plan_move(view_of(view), view_of(empty_c_order(view.shape, view.dtype)))
 
 
 def _check_input(x: AnyArray) -> None:
