@@ -192,6 +192,17 @@ def test_bytes_past_the_source_size_become_zero():
     assert [(a.lanes, a.sectors) for a in emulation.accesses if a.width == 16][:2] == [(16, 8), (32, 0)]
 
 
+def test_a_cache_policy_is_no_source_size():
+    text = SOURCE_SIZE.replace("global [%0], [%1], 16, %2;", "global.L2::cache_hint [%0], [%1], 16, %3;").replace(
+        '"r"(sizes[threadIdx.x])', '"r"(sizes[threadIdx.x]), "l"(0ull)'
+    )
+    assert "%3" in text
+    x = np.arange(1, 129, dtype=np.int32)
+    y = np.zeros_like(x)
+    assert launch_cuda(text, x, y, np.zeros(32, dtype=np.uint32)).hazards == ()
+    assert np.array_equal(y, x)
+
+
 def test_every_lane_may_have_source_size_zero():
     y = np.full(128, -1, dtype=np.int32)
     emulation = launch_cuda(SOURCE_SIZE, np.zeros(4, dtype=np.int32), y, np.zeros(32, dtype=np.uint32))

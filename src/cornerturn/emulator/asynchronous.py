@@ -54,6 +54,8 @@ def _asynchronous(operands: Operands, position: int, instruction: Instruction) -
 
 def _copy(operands: Operands, position: int, instruction: Instruction) -> Step:
     target, source, size, *rest = instruction.operands
+    if "L2::cache_hint" in instruction.modifiers:
+        rest.pop()  # the policy, which changes no value
     if not isinstance(size, Immediate) or len(rest) > 1:
         raise Unsupported
     element = min(size.bits, 8)

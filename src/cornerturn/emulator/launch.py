@@ -43,6 +43,9 @@ def emulate(
 ) -> Emulation:
     """Run one launch of a kernel on the CPU and count its memory accesses.
 
+    In PTX an address is a number: an index that runs over the end of one ``__shared__`` array into the next one of the
+    same block is not found, one that runs out of the block's shared memory is.
+
     Args:
         ptx: text of the module.
         entry: the kernel's name in it.
