@@ -112,6 +112,13 @@ def test_tables_fit_the_terminal_and_lose_no_text(width):
         assert (LONGEST in text) == (width > 80)
 
 
+def test_no_number_is_cut_or_broken_at_any_width_that_is_enough():
+    table = bench_tables([timed(LONGEST, 1.5, 1e-2)], "device")
+    needed = Console(width=10_000).measure(table).minimum
+    for width in range(needed, 120):
+        assert "1,500,000 1,350,000 - 1,650,000  " in render(table, width)
+
+
 def test_the_catalogue_lists_every_entry_in_order():
     text = render(catalogue_table(CATALOGUE), width=80)
     positions = [text.index(f"\n  {entry.name} ") for entry in CATALOGUE]
