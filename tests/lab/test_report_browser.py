@@ -214,6 +214,7 @@ def test_block_and_warp_are_chosen(opened):
     warp.select_by_visible_text("5")
     block.select_by_visible_text("2,1")
     one(browser, ".lanes summary").click()
+    WebDriverWait(browser, 10).until(lambda page: every(page, ".lanes tbody"))
     rows = [row.text.split() for row in every(browser, ".lanes tbody tr")]
     assert rows[0] == ["0", "0,5", "x[37,", "64]", "+14,464", "x[37,", "64]"]
     assert len(rows) == 32

@@ -42,25 +42,17 @@ def test_bytes_of_shared_memory(address, formula):
 
 def test_a_formula_that_holds_for_all_blocks_names_them():
     threads = threads_of(16, 4, grid=((0, 0), (1, 0), (0, 1), (2, 3)))
-    here = (threads.bx == 0) & (threads.by == 0)
     row, col = 4 * threads.by + threads.ty, 16 * threads.bx + threads.tx
-    assert element_formula(X, threads, row * 128 + col, here) == "x[4*by + ty, 16*bx + tx]"
-
-
-def test_where_none_holds_for_all_blocks_the_formula_is_of_one():
-    threads = threads_of(16, 4, grid=((0, 0), (1, 0), (0, 1), (1, 1)))
-    here = (threads.bx == 1) & (threads.by == 1)
-    row = 4 * ((threads.bx + threads.by) % 2) + threads.ty
-    assert element_formula(X, threads, row * 128 + threads.tx, here) == "x[ty, tx]"
+    assert element_formula(X, threads, row * 128 + col) == "x[4*by + ty, 16*bx + tx]"
 
 
 def test_an_index_that_is_split_by_a_division():
     threads = threads_of(256, 1, grid=((0, 0), (1, 0), (5, 0)))
-    i, here = 256 * threads.bx + threads.tx, threads.bx == 0
+    i = 256 * threads.bx + threads.tx
     wide = Matrix("x", 96, 96, "rows", "cols")
-    assert element_formula(wide, threads, i, here) == "x[i / cols, i % cols] with i = 256*bx + tx"
+    assert element_formula(wide, threads, i) == "x[i / cols, i % cols] with i = 256*bx + tx"
     turned = i % 96 * 96 + i // 96
-    assert element_formula(wide, threads, turned, here) == "x[i % rows, i / rows] with i = 256*bx + tx"
+    assert element_formula(wide, threads, turned) == "x[i % rows, i / rows] with i = 256*bx + tx"
 
 
 @given(st.lists(st.integers(-(2**20), 2**20), min_size=9, max_size=9), st.integers(0, 2**20))

@@ -28,10 +28,6 @@ class Threads:
     bx: Numbers
     by: Numbers
 
-    def among(self, chosen: NDArray[np.bool_]) -> "Threads":
-        """Those of a mask."""
-        return Threads(self.tx[chosen], self.ty[chosen], self.bx[chosen], self.by[chosen])
-
 
 @dataclass(frozen=True)
 class Matrix:
@@ -49,28 +45,23 @@ class Matrix:
     pitch: str
 
 
-def element_formula(matrix: Matrix, threads: Threads, index: Numbers, here: NDArray[np.bool_]) -> str:
+def element_formula(matrix: Matrix, threads: Threads, index: Numbers) -> str:
     """The coordinates of the elements at flat ``index``, as ``x[32*by + ty, 32*bx + tx]``; empty if none is found.
-
-    Args:
-        here: the lanes of one block, which the formula is about when no one formula holds for all blocks.
 
     Example:
         >>> tx, zero = np.arange(32), np.zeros(32, dtype=np.int64)
         >>> threads, x = Threads(tx, zero, zero, zero), Matrix("x", 64, 64, "rows", "cols")
-        >>> element_formula(x, threads, tx * 64, tx >= 0), element_formula(x, threads, tx * 2 + 128, tx >= 0)
+        >>> element_formula(x, threads, tx * 64), element_formula(x, threads, tx * 2 + 128)
         ('x[tx, 0]', 'x[2, 2*tx]')
     """
     row, col = np.divmod(index, matrix.cols)
-    for who, down, across in ((threads, row, col), (threads.among(here), row[here], col[here])):
-        first, second = sum_formula(who, down), sum_formula(who, across)
-        if first and second:
-            return f"{matrix.name}[{first}, {second}]"
-        along, turned = sum_formula(who, down * matrix.cols + across), sum_formula(who, across * matrix.rows + down)
-        if along:
-            return f"{matrix.name}[i / {matrix.pitch}, i % {matrix.pitch}] with i = {along}"
-        if turned:
-            return f"{matrix.name}[i % {matrix.height}, i / {matrix.height}] with i = {turned}"
+    first, second = sum_formula(threads, row), sum_formula(threads, col)
+    if first and second:
+        return f"{matrix.name}[{first}, {second}]"
+    if along := sum_formula(threads, index):
+        return f"{matrix.name}[i / {matrix.pitch}, i % {matrix.pitch}] with i = {along}"
+    if turned := sum_formula(threads, col * matrix.rows + row):
+        return f"{matrix.name}[i % {matrix.height}, i / {matrix.height}] with i = {turned}"
     return ""
 
 

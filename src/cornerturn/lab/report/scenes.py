@@ -27,6 +27,7 @@ from cornerturn.lab.tracing import Writers, with_writers
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
 Json = dict[str, Any]
+_Key = tuple[int, str, str, int]
 _Thing = TypeVar("_Thing", bound=Hashable)
 
 BARRIER = -1
@@ -50,7 +51,7 @@ class _Moved:
     writers: NDArray[np.int64] | None
 
     @property
-    def key(self) -> tuple[int, str, str, int]:
+    def key(self) -> _Key:
         """Equal for the same execution of the same instruction in several blocks."""
         return self.movement.position, self.movement.kind, self.movement.memory, self.turn
 
@@ -96,9 +97,7 @@ def scenes(kernel: Kernel, rows: int, cols: int, arch: str = DEFAULT_ARCH) -> Js
     program = parse(image.ptx, image.symbol)
     crossed = cache(partial(_barriers_between, program))
     lists = _Lists()
-    formulas = {
-        (each.run.at, each.key): _place(lists.formulas, formula) for each, formula in _with_formulas(kernel, moved)
-    }
+    formulas = {where: _place(lists.formulas, formula) for where, formula in _formulas(kernel, moved).items()}
     blocks = [
         {
             "at": run.at,
@@ -146,21 +145,27 @@ def _writers(run: BlockRun, movement: Movement, writer: Writers) -> NDArray[np.i
     return taken
 
 
-def _with_formulas(kernel: Kernel, moved: Sequence[_Moved]) -> Iterator[tuple[_Moved, str]]:
-    """Each movement with the formula of its addresses, in which those of all blocks have a say."""
-    alike: dict[tuple[int, str, str, int], list[_Moved]] = {}
+def _formulas(kernel: Kernel, moved: Sequence[_Moved]) -> dict[tuple[tuple[int, int], _Key], str]:
+    """The formula of each movement's addresses, by block and key: one for all blocks, or else one for each."""
+    alike: dict[_Key, list[_Moved]] = {}
     for each in moved:
         alike.setdefault(each.key, []).append(each)
-    for each in moved:
-        threads = [other.threads for other in alike[each.key]]
-        joined = Threads(*(np.concatenate([getattr(t, name) for t in threads]) for name in ("tx", "ty", "bx", "by")))
-        offset = np.concatenate([other.movement.offset for other in alike[each.key]])
-        here = np.concatenate([np.full(o.movement.offset.size, o is each) for o in alike[each.key]])
-        if each.movement.memory == "shared":
-            yield each, byte_formula(joined.among(here), offset[here])
-        else:
-            matrix = _matrix(kernel, each.run, each.movement.memory)
-            yield each, element_formula(matrix, joined, offset // each.run.element_bytes, here)
+    found = {}
+    for key, same in alike.items():
+        formula = _formula(kernel, same)
+        for each in same:
+            found[each.run.at, key] = formula or _formula(kernel, [each])
+    return found
+
+
+def _formula(kernel: Kernel, same: Sequence[_Moved]) -> str:
+    threads = [each.threads for each in same]
+    joined = Threads(*(np.concatenate([getattr(each, name) for each in threads]) for name in ("tx", "ty", "bx", "by")))
+    offset = np.concatenate([each.movement.offset for each in same])
+    run, memory = same[0].run, same[0].movement.memory
+    if memory == "shared":
+        return byte_formula(joined, offset)
+    return element_formula(_matrix(kernel, run, memory), joined, offset // run.element_bytes)
 
 
 def _matrix(kernel: Kernel, run: BlockRun, name: str) -> Matrix:
@@ -173,7 +178,7 @@ def _warps(
     moved: Sequence[_Moved],
     crossed: Callable[[int, int], tuple[Instruction, ...]],
     lists: _Lists,
-    formulas: dict[tuple[tuple[int, int], Any], int],
+    formulas: dict[tuple[tuple[int, int], _Key], int],
 ) -> list[list[list[int]]]:
     """The steps of each warp of one block."""
     run = moved[0].run
