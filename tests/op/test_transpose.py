@@ -200,6 +200,7 @@ def test_interleaved_views_of_one_buffer_do_not_overlap() -> None:
 
 X = np.arange(12.0).reshape(3, 4)
 BROADCAST = np.lib.stride_tricks.as_strided(np.empty(3), (4, 3), (0, 8))
+SLIDING = np.lib.stride_tricks.as_strided(np.empty(6), (4, 3), (8, 8))
 READ_ONLY = np.empty((4, 3))
 READ_ONLY.flags.writeable = False
 
@@ -224,6 +225,7 @@ READ_ONLY.flags.writeable = False
         (lambda: transpose(X, out=[[0.0]]), "got list"),
         (lambda: transpose(X, out=READ_ONLY), "out is read-only"),
         (lambda: transpose(X, out=BROADCAST), "several elements share one place"),
+        (lambda: transpose(X, out=SLIDING), "several elements share one place"),
         (lambda: transpose(X[:3, :3], out=X[:3, :3]), "out shares memory with x"),
         (lambda: transpose(X[:3, :3], out=X[:3, 1:]), "out shares memory with x"),
         (lambda: matrix_transpose(np.zeros(3)), "x has 1; give it at least two"),
@@ -234,6 +236,11 @@ READ_ONLY.flags.writeable = False
 def test_what_is_refused(call: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         call()
+
+
+def test_a_plan_allocates_nothing() -> None:
+    huge = np.broadcast_to(np.float32(1), (10**6, 10**6))
+    assert explain_plan(huge).problem.nbytes == 4 * 10**12
 
 
 def test_import_loads_neither_numba_nor_any_framework() -> None:

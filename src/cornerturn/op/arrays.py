@@ -38,6 +38,26 @@ class StridedView:
         shape = tuple(self.shape[axis] for axis in axes)
         return StridedView(self.pointer, self.itemsize, shape, tuple(self.strides[axis] for axis in axes))
 
+    @property
+    def nested(self) -> bool:
+        """Whether each axis steps over all that the axes of smaller stride span, so that no two elements meet."""
+        span = self.itemsize
+        for stride, extent in sorted(
+            (abs(stride), extent) for extent, stride in zip(self.shape, self.strides, strict=True)
+        ):
+            if extent > 1 and stride < span:
+                return 0 in self.shape
+            span += (extent - 1) * stride
+        return True
+
+
+def c_order(shape: tuple[int, ...], itemsize: int) -> StridedView:
+    """Return the view of a C-contiguous array that lies nowhere, to plan with."""
+    strides = [itemsize]
+    for extent in shape[:0:-1]:
+        strides.append(strides[-1] * extent)
+    return StridedView(0, itemsize, shape, tuple(strides[::-1][-len(shape) :] if shape else ()))
+
 
 def view_of(x: AnyArray) -> StridedView:
     """Return the strided view of a NumPy array."""
@@ -86,12 +106,11 @@ def check_ndim(ndim: int) -> None:
 
 
 def check_destination(source: StridedView, destination: StridedView) -> None:
-    """Raise UsageError if elements of ``out`` share memory with each other or with x.
+    """Raise UsageError if elements of ``out`` may share memory with each other, or share it with x.
 
     An overlap that is too hard to decide counts as one.
     """
-    steps = zip(destination.shape, destination.strides, strict=True)
-    if 0 not in destination.shape and any(stride == 0 and extent > 1 for extent, stride in steps):
+    if not destination.nested:
         raise UsageError(
             f"out has strides of {destination.strides} bytes: several elements share one place; "
             "pass an array that owns each"

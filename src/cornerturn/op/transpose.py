@@ -7,7 +7,15 @@ import numpy as np
 
 from cornerturn.errors import UsageError
 from cornerturn.op import frameworks
-from cornerturn.op.arrays import AnyArray, check_destination, check_ndim, empty_c_order, normalized_axes, view_of
+from cornerturn.op.arrays import (
+    AnyArray,
+    c_order,
+    check_destination,
+    check_ndim,
+    empty_c_order,
+    normalized_axes,
+    view_of,
+)
 from cornerturn.op.engines import SMALL_BYTES, move_on_cpu
 from cornerturn.op.planner import Plan, plan_move
 
@@ -48,7 +56,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
         out = empty_c_order(view.shape, x.dtype)
     else:
         _check_output(out, view)
-        if 0 in out.strides or np.may_share_memory(x, out):
+        if not out.flags.c_contiguous or np.may_share_memory(x, out):
             if _same_elements(view, out):
                 return out
             check_destination(view_of(x), view_of(out))
@@ -103,7 +111,7 @@ def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
     view = np.asarray(x).transpose(normalized_axes(axes, x.ndim))
     if not view.size:
         raise UsageError(f"x of shape {x.shape} is empty: there is nothing to plan")
-    return plan_move(view_of(view), view_of(empty_c_order(view.shape, view.dtype)))
+    return plan_move(view_of(view), c_order(view.shape, view.itemsize))
 
 
 def _check_input(x: AnyArray) -> None:
