@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --force-prefers-reduced-motion --window-size=1280,900"
+    "--disable-component-update --disable-sync --window-size=1280,900"
 )
 NAMES = ["naive", "tiled_32", "shared_no_padding", "shared_padding", "f32_diagonal2d", "copy", "view"]
 SIZE = "64x96"
@@ -311,6 +311,13 @@ def test_nothing_is_wider_than_the_window(opened, part, width):
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_skip_link_stays_on_its_page(opened):
+    browser = opened("kernel/naive")
+    keys(browser, Keys.TAB, Keys.ENTER)
+    assert browser.switch_to.active_element == one(browser, "main")
+    assert one(browser, "h1").text.startswith("naive")
 
 
 def test_every_control_has_a_name(opened):

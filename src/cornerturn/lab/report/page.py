@@ -5,7 +5,19 @@ from collections.abc import Mapping
 from importlib.resources import files
 from string import Template
 
-_SCRIPTS = ("marks.js", "requests.js", "stage.js", "explorer.js", "overview.js", "kernel.js", "lessons.js", "app.js")
+_SCRIPTS = (
+    "marks.js",
+    "requests.js",
+    "stage.js",
+    "views.js",
+    "explorer.js",
+    "player.js",
+    "overview.js",
+    "kernel.js",
+    "compare.js",
+    "lessons.js",
+    "app.js",
+)
 
 
 def page(contents: Mapping[str, object]) -> str:

@@ -15,9 +15,9 @@ function route() {
     compare: () => comparePage(names[0], names[1], live),
   };
   main.replaceChildren(...(pages[page] ?? pages[""])());
-  main.dataset.page = page || "overview";
   const current = page === "kernel" ? "overview" : page || "overview";
-  for (const link of document.querySelectorAll("nav [data-page]")) link.toggleAttribute("aria-current", link.dataset.page === current);
+  for (const link of document.querySelectorAll("nav [data-page]"))
+    markCurrent(link, link.dataset.page === current, "page");
   document.title = ["cornerturn", page, ...names].filter(Boolean).join(" · ");
 }
 
@@ -25,26 +25,35 @@ function drawTheme() {
   document.getElementById("theme").textContent = theme() === "dark" ? "☀" : "☾";
 }
 
-document.getElementById("theme").addEventListener("click", () => {
-  document.documentElement.dataset.theme = theme() === "dark" ? "light" : "dark";
-  redraw();
-});
-
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-
-// The page in the other colours, at the same step.
-function redraw() {
+// The page in other colours, at the same step.
+function changeTheme(name) {
+  document.documentElement.dataset.theme = name;
   const step = live.player?.at;
   drawTheme();
   route();
   live.player?.to(step);
 }
 
+document.getElementById("theme").addEventListener("click", () => {
+  changeTheme(theme() === "dark" ? "light" : "dark");
+});
+DARK.addEventListener("change", () => changeTheme(DARK.matches ? "dark" : "light"));
+
+// Not by its address, which names the page that is shown.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+
 document.addEventListener("keydown", (event) => {
   if (!live.player || event.altKey || event.ctrlKey || event.metaKey) return;
   if (!event.target.closest("input, select, textarea")) live.player.key(event);
 });
 
-window.addEventListener("hashchange", () => { route(); main.focus({ preventScroll: true }); scrollTo(0, 0); });
+window.addEventListener("hashchange", () => {
+  route();
+  main.focus({ preventScroll: true });
+  scrollTo(0, 0);
+});
 drawTheme();
 route();

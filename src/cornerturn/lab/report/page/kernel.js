@@ -1,14 +1,26 @@
 "use strict";
-// A kernel's page: what it teaches, its source with counts beside the lines, the explorer, and its tile in shared memory.
+// A kernel's page: what it teaches, its source with counts beside the lines, the explorer, its tile in shared memory.
 
-const WORDS = /(\/\/.*|#(?!pragma|include).*)|("(?:[^"\\]|\\.)*")|\b(template|typename|unsigned|const|float|float4|int|void|if|else|for|while|return|__global__|__device__|__shared__|__syncthreads|def|class|in|and|or|not|None|True|False|extern|struct|auto|asm|volatile|inline|static|constexpr)\b|(#pragma.*)|\b(\d+)\b/g;
+const KEYWORDS =
+  "template typename unsigned const float float4 int void if else for while return auto asm volatile inline static " +
+  "constexpr struct extern __global__ __device__ __shared__ __syncthreads def class in and or not None True False";
+const WORDS = new RegExp(
+  [
+    String.raw`(\/\/.*|#.*)`, // comments, and what is meant for the preprocessor
+    String.raw`("(?:[^"\\]|\\.)*")`,
+    String.raw`\b(${KEYWORDS.replaceAll(" ", "|")})\b`,
+    String.raw`\b(\d+)\b`,
+  ].join("|"),
+  "g",
+);
+const KINDS = ["comment", "string", "keyword", "literal"];
 
 function highlighted(line) {
   const parts = [];
   let end = 0;
   for (const match of line.matchAll(WORDS)) {
     parts.push(line.slice(end, match.index));
-    const kind = match[1] ? "comment" : match[2] ? "string" : match[3] ? "keyword" : match[4] ? "comment" : "literal";
+    const kind = KINDS[match.slice(1).findIndex((group) => group !== undefined)];
     parts.push(element("span", { class: kind }, match[0]));
     end = match.index + match[0].length;
   }
@@ -23,16 +35,26 @@ class Source {
     this.lines = new Map();
     const rows = lines.map((text, n) => {
       const counts = kernel.counts.filter((count) => count.line === first + n);
-      const row = element("div", { class: "line", "data-line": first + n },
+      const row = element(
+        "div",
+        { class: "line", "data-line": first + n },
         element("span", { class: "gutter" }, counts.map(countChip)),
         element("span", { class: "line-number" }, `${first + n}`),
-        element("code", {}, highlighted(text)));
+        element("code", {}, highlighted(text)),
+      );
       this.lines.set(first + n, row);
       return row;
     });
-    this.node = element("figure", { class: "source" },
+    this.node = element(
+      "figure",
+      { class: "source" },
       element("figcaption", {}, `${file}: ${instance}`),
-      element("div", { class: "listing", tabindex: "0", role: "region", "aria-label": "Source with counts" }, rows));
+      element(
+        "div",
+        { class: "listing", tabindex: "0", role: "region", "aria-label": "Source with counts" },
+        rows,
+      ),
+    );
     this.listing = this.node.lastChild;
   }
 
@@ -46,16 +68,31 @@ class Source {
 function countChip(count) {
   const unit = count.space === "global" ? "sectors" : "wavefronts";
   const share = count.used ? `, ${Math.round(100 * count.used)}% of their bytes used` : "";
-  const title = `${count.space} ${count.kind}, ${count.width} bytes a lane, ${whole(count.requests)} requests, ` +
+  const title =
+    `${count.space} ${count.kind}, ${count.width} bytes a lane, ${whole(count.requests)} requests, ` +
     (count.found ? `${whole(count.found)} ${unit} (ideal ${whole(count.ideal)})${share}` : "");
   const each = count.found ? perRequest(count.requests, count.found, count.ideal) : whole(count.requests);
-  return element("span", { class: `count ${count.space} ${count.waste > 1 ? "wasted" : ""}`, title, "data-found": count.found, "data-requests": count.requests },
-    element("span", {}, `${count.space} ${count.kind}`), element("b", {}, each));
+  return element(
+    "span",
+    {
+      class: `count ${count.space} ${count.waste > 1 ? "wasted" : ""}`,
+      title,
+      "data-found": count.found,
+      "data-requests": count.requests,
+    },
+    element("span", {}, `${count.space} ${count.kind}`),
+    element("b", {}, each),
+  );
 }
 
 function kernelPage(name, live) {
   const kernel = KERNELS.get(name);
-  if (!kernel?.blocks) return [element("h1", {}, name), element("p", {}, kernel ? kernel.result.refused : "There is no such kernel on this page."), element("p", {}, element("a", { href: "#/" }, "All kernels"))];
+  if (!kernel?.blocks)
+    return [
+      element("h1", {}, name),
+      element("p", {}, kernel ? kernel.result.refused : "There is no such kernel on this page."),
+      element("p", {}, element("a", { href: "#/" }, "All kernels")),
+    ];
   const source = new Source(kernel);
   const explorer = new Explorer(kernel, (line) => source.mark(line));
   const player = new Player([explorer]);
@@ -66,11 +103,36 @@ function kernelPage(name, live) {
     kernelSteps(kernel),
     element("h1", { class: "code" }, kernel.name, " ", statusBadge(kernel.result)),
     element("p", { class: "lesson" }, sentence(kernel.lesson)),
-    element("p", { class: "quiet-text" }, `${grid.join(" x ")} blocks of ${block.join(" x ")} threads for x of ${LAB.rows} x ${LAB.cols}. bx, by stand for blockIdx.x and .y, tx, ty for threadIdx.x and .y.`,
-      " ", element("a", { href: `#/compare/${kernel.name}/${partnerOf(kernel)}` }, "Compare with another kernel")),
-    element("div", { class: "workbench" }, element("div", { class: "left" }, source.node, explorer.hardware), explorer.node),
-    element("section", {}, element("h2", {}, "Diagnosis"), element("ul", {}, kernel.diagnosis.map((text) => element("li", {}, text)))),
-    element("section", {}, element("h2", {}, "Counts of the whole launch"), element("div", { class: "scroll" }, countsTable([kernel]))),
+    element(
+      "p",
+      { class: "quiet-text" },
+      `${grid.join(" x ")} blocks of ${block.join(" x ")} threads for x of ${LAB.rows} x ${LAB.cols}. `,
+      "bx, by stand for blockIdx.x and .y, tx, ty for threadIdx.x and .y.",
+      " ",
+      element("a", { href: `#/compare/${kernel.name}/${partnerOf(kernel)}` }, "Compare with another kernel"),
+    ),
+    element(
+      "div",
+      { class: "workbench" },
+      element("div", { class: "left" }, source.node, explorer.hardware),
+      explorer.node,
+    ),
+    element(
+      "section",
+      {},
+      element("h2", {}, "Diagnosis"),
+      element(
+        "ul",
+        {},
+        kernel.diagnosis.map((text) => element("li", {}, text)),
+      ),
+    ),
+    element(
+      "section",
+      {},
+      element("h2", {}, "Counts of the whole launch"),
+      element("div", { class: "scroll" }, countsTable([kernel])),
+    ),
     kernel.tile ? tileSection(kernel.tile) : null,
   ].filter(Boolean);
 }
@@ -79,32 +141,90 @@ function kernelPage(name, live) {
 function kernelSteps(kernel) {
   const shown = LAB.kernels.filter((each) => each.blocks);
   const at = shown.indexOf(kernel);
-  return element("nav", { class: "neighbours", "aria-label": "Kernels before and after" },
-    at > 0 ? element("a", { href: `#/kernel/${shown[at - 1].name}` }, `‹ ${shown[at - 1].name}`) : element("span", {}),
-    at + 1 < shown.length ? element("a", { href: `#/kernel/${shown[at + 1].name}` }, `${shown[at + 1].name} ›`) : element("span", {}));
+  return element(
+    "nav",
+    { class: "neighbours", "aria-label": "Kernels before and after" },
+    at > 0
+      ? element("a", { href: `#/kernel/${shown[at - 1].name}` }, `‹ ${shown[at - 1].name}`)
+      : element("span", {}),
+    at + 1 < shown.length
+      ? element("a", { href: `#/kernel/${shown[at + 1].name}` }, `${shown[at + 1].name} ›`)
+      : element("span", {}),
+  );
 }
 
 // Place by place the counts of one kernel, or of two beside each other.
 function countsTable(kernels) {
   const several = kernels.length > 1;
   const head = ["", ...kernels.flatMap(() => ["requests", "passes", "ideal", "per request"])];
-  return element("table", { class: "plain counts" },
-    element("thead", {}, several ? element("tr", {}, element("td", {}), kernels.map((kernel) => element("th", { colspan: 4, scope: "colgroup" }, kernelLink(kernel.name)))) : null,
-      element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)))),
-    element("tbody", {}, PLACES.map((place, n) => element("tr", { "data-place": place },
-      element("th", { scope: "row" }, place, element("small", {}, n < 2 ? " sectors" : " wavefronts")),
-      kernels.flatMap((kernel) => {
-        const { requests, found, ideal } = kernel.result.places[n];
-        const cells = requests ? [whole(requests), whole(found), whole(ideal), perRequest(requests, found, ideal)] : ["–", "", "", ""];
-        return cells.map((text, k) => element("td", { class: `number ${k === 3 && found > ideal ? "wasted" : ""}`, "data-kernel": kernel.name }, text));
-      })))));
+  return element(
+    "table",
+    { class: "plain counts" },
+    element(
+      "thead",
+      {},
+      several
+        ? element(
+            "tr",
+            {},
+            element("td", {}),
+            kernels.map((kernel) =>
+              element("th", { colspan: 4, scope: "colgroup" }, kernelLink(kernel.name)),
+            ),
+          )
+        : null,
+      element(
+        "tr",
+        {},
+        head.map((name) => element("th", { scope: "col" }, name)),
+      ),
+    ),
+    element(
+      "tbody",
+      {},
+      PLACES.map((place, n) =>
+        element(
+          "tr",
+          { "data-place": place },
+          element("th", { scope: "row" }, place, element("small", {}, n < 2 ? " sectors" : " wavefronts")),
+          kernels.flatMap((kernel) => {
+            const { requests, found, ideal } = kernel.result.places[n];
+            const cells = requests
+              ? [whole(requests), whole(found), whole(ideal), perRequest(requests, found, ideal)]
+              : ["–", "", "", ""];
+            return cells.map((text, k) =>
+              element(
+                "td",
+                { class: `number ${k === 3 && found > ideal ? "wasted" : ""}`, "data-kernel": kernel.name },
+                text,
+              ),
+            );
+          }),
+        ),
+      ),
+    ),
+  );
 }
 
 // The tile plain, padded and swizzled: every element in the colour and with the number of its bank.
 function tileSection(tile) {
-  return element("section", {}, element("h2", {}, "The tile in shared memory"),
-    element("p", {}, `Each cell is an element of the tile of x, in the colour of its bank. Framed: what the first warp ${tile.access}s in one request. Where the frames share a colour, they wait for each other.`),
-    element("div", { class: "tiles" }, tile.arrangements.map((each) => tileFigure(tile, each))));
+  return element(
+    "section",
+    {},
+    element("h2", {}, "The tile in shared memory"),
+    element(
+      "p",
+      {},
+      "Each cell is an element of the tile of x, in the colour of its bank. ",
+      `Framed: what the first warp ${tile.access}s in one request. `,
+      "Where the frames share a colour, they wait for each other.",
+    ),
+    element(
+      "div",
+      { class: "tiles" },
+      tile.arrangements.map((each) => tileFigure(tile, each)),
+    ),
+  );
 }
 
 function tileFigure(tile, arrangement) {
@@ -113,50 +233,32 @@ function tileFigure(tile, arrangement) {
   grid.layout(rows, cols, 340, 340);
   grid.clear(colour("paper"), colour("rule"), 8);
   const marked = [];
-  arrangement.banks.forEach((line, row) => [...line].forEach((digit, col) => {
-    const bank = parseInt(digit, 36);
-    grid.fill(row, col, laneColour(bank));
-    grid.write(row, col, `${bank}`, laneInk(bank));
-    if (tile.taken[row][col] === "1") marked.push([row, col]);
-  }));
+  arrangement.banks.forEach((line, row) =>
+    [...line].forEach((digit, col) => {
+      const bank = parseInt(digit, 36);
+      grid.fill(row, col, laneColour(bank));
+      grid.write(row, col, `${bank}`, laneInk(bank));
+      if (tile.taken[row][col] === "1") marked.push([row, col]);
+    }),
+  );
   marked.forEach(([row, col]) => grid.frame(row, col, colour("ink")));
-  grid.title.append(element("strong", {}, arrangement.own ? `${arrangement.kind}, as in this kernel` : `${arrangement.kind} instead`),
-    element("span", { class: "code" }, ` ${arrangement.notation}`));
+  grid.title.append(
+    element(
+      "strong",
+      {},
+      arrangement.own ? `${arrangement.kind}, as in this kernel` : `${arrangement.kind} instead`,
+    ),
+    element("span", { class: "code" }, ` ${arrangement.notation}`),
+  );
   const costs = ["store", "load"].map((kind) => {
     const { requests, wavefronts, ideal, width } = arrangement[kind];
-    return element("li", { class: wavefronts > ideal ? "wasted" : null }, `${kind}: ${whole(requests)} requests of ${width} bytes, ${whole(wavefronts)} wavefronts, ideal ${whole(ideal)}`);
+    return element(
+      "li",
+      { class: wavefronts > ideal ? "wasted" : null },
+      `${kind}: ${whole(requests)} requests of ${width} bytes, ${whole(wavefronts)} wavefronts, ideal ${whole(ideal)}`,
+    );
   });
   grid.figure.append(element("ul", { class: "costs" }, costs));
   grid.figure.classList.toggle("own", arrangement.own);
   return grid.figure;
-}
-
-// Compared with by default: its neighbour in the catalogue.
-function partnerOf(kernel) {
-  const shown = LAB.kernels.filter((each) => each.blocks);
-  const at = shown.indexOf(kernel);
-  return (shown[at + 1] ?? shown[at - 1] ?? kernel).name;
-}
-
-function comparePage(first, second, live) {
-  const shown = LAB.kernels.filter((each) => each.blocks);
-  if (!shown.length) return [element("h1", {}, "Compare"), element("p", {}, "No kernel of this page ran.")];
-  const byDefault = ["shared_no_padding", "shared_padding"].every((name) => KERNELS.get(name)?.blocks)
-    ? ["shared_no_padding", "shared_padding"] : [shown[0].name, partnerOf(shown[0])];
-  const names = [first, second].map((name, n) => (KERNELS.get(name)?.blocks ? name : byDefault[n]));
-  const pair = names.map((name) => KERNELS.get(name));
-  const go = (n, name) => { location.hash = `#/compare/${names.map((old, k) => (k === n ? name : old)).join("/")}`; };
-  const choices = names.map((name, n) => choice(n ? "and" : "Compare", shown.map((each) => each.name), (at) => go(n, shown[at].name), shown.findIndex((each) => each.name === name)));
-  const explorers = pair.map((kernel) => new Explorer(kernel));
-  explorers[0].twin = explorers[1];
-  explorers[1].twin = explorers[0];
-  const player = new Player(explorers);
-  live.player = player;
-  return [
-    element("h1", {}, "Two kernels in lockstep"),
-    element("div", { class: "controls" }, choices.map((each) => each.node)),
-    element("div", { class: "sticky" }, player.node),
-    element("div", { class: "pair" }, pair.map((kernel, n) => element("article", {}, element("h2", {}, kernelLink(kernel.name)), element("p", { class: "lesson" }, sentence(kernel.lesson)), explorers[n].node))),
-    element("section", {}, element("h2", {}, "Counts of the whole launch"), element("div", { class: "scroll" }, countsTable(pair))),
-  ];
 }

@@ -4,13 +4,16 @@
 const LAB = JSON.parse(document.getElementById("data").textContent);
 const KERNELS = new Map(LAB.kernels.map((kernel) => [kernel.name, kernel]));
 const WARP = 32;
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+document.documentElement.dataset.theme = DARK.matches ? "dark" : "light";
 
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name === "style") for (const [key, setting] of Object.entries(value)) made.style.setProperty(key, setting);
+    else if (name === "style")
+      for (const [key, setting] of Object.entries(value)) made.style.setProperty(key, setting);
     else made.setAttribute(name, value === true ? "" : value);
   }
   made.append(...children.flat().filter((child) => child !== null && child !== undefined));
@@ -38,8 +41,20 @@ function microseconds(seconds) {
 // 32 colours from blue over green to yellow, each lighter than the one before: no red against green, and in order
 // for any eye.
 const RAMP = {
-  light: [[38, 70, 140], [31, 120, 158], [52, 160, 140], [138, 193, 86], [245, 212, 60]],
-  dark: [[84, 128, 214], [66, 165, 200], [84, 196, 160], [170, 216, 104], [250, 224, 92]],
+  light: [
+    [38, 70, 140],
+    [31, 120, 158],
+    [52, 160, 140],
+    [138, 193, 86],
+    [245, 212, 60],
+  ],
+  dark: [
+    [84, 128, 214],
+    [66, 165, 200],
+    [84, 196, 160],
+    [170, 216, 104],
+    [250, 224, 92],
+  ],
 };
 
 function laneColour(lane) {
@@ -55,14 +70,18 @@ function laneInk(lane) {
   return lane >= (theme() === "dark" ? 0 : 13) ? "#10151c" : "#ffffff";
 }
 
+// "light" or "dark".
 function theme() {
-  const chosen = document.documentElement.dataset.theme;
-  if (chosen) return chosen;
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  return document.documentElement.dataset.theme;
 }
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+function markCurrent(node, current, kind) {
+  if (current) node.setAttribute("aria-current", kind);
+  else node.removeAttribute("aria-current");
 }
 
 function kernelLink(name) {
@@ -100,10 +119,36 @@ const STATUS_MARKS = { valid: "✓", wrong: "✗", failed: "✗" };
 function statusBadge(result) {
   const mark = STATUS_MARKS[result.status] ?? "–";
   const why = result.faults.join("\n") || result.refused;
-  return element("span", { class: `badge ${result.status.replaceAll(" ", "-")}`, title: why }, `${mark} ${result.status}`);
+  return element(
+    "span",
+    { class: `badge ${result.status.replaceAll(" ", "-")}`, title: why },
+    `${mark} ${result.status}`,
+  );
 }
 
 // found/ideal of one request on average, as the bench table has it.
 function perRequest(requests, found, ideal) {
   return `${number(found / requests)}/${number(ideal / requests)}`;
+}
+
+// A labelled select; `chosen(n)` is told the number of the option.
+function choice(label, options, chosen, selected = 0) {
+  const select = element(
+    "select",
+    { onchange: () => chosen(select.selectedIndex) },
+    options.map((text, n) => element("option", { selected: n === selected }, text)),
+  );
+  const node = element("label", { class: "choice" }, element("span", {}, label), select);
+  return {
+    node,
+    select: (n) => {
+      select.selectedIndex = n;
+    },
+  };
+}
+
+// Scroll a strip so that one of its items is seen; the page itself stays where it is.
+function keepInView(strip, item) {
+  const [low, high] = [item.offsetTop, item.offsetTop + item.offsetHeight];
+  if (low < strip.scrollTop || high > strip.scrollTop + strip.clientHeight) strip.scrollTop = low - 8;
 }

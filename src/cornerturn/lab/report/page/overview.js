@@ -11,11 +11,34 @@ function columnsOf(measured) {
   const longest = Math.max(...[...times.values()].map((time) => time.seconds), 0);
   return [
     { name: "kernel", value: (kernel) => kernel.name, cell: nameCell, text: true },
-    { name: "bytes moved per byte used", value: (kernel) => sum(kernel.result.moved), cell: (kernel) => movedCell(kernel, most) },
-    measured && { name: "time", value: (kernel) => times.get(kernel.name)?.seconds, cell: (kernel) => timeCell(times.get(kernel.name), longest, measured) },
-    ...PLACES.map((place, n) => ({ name: place, value: (kernel) => costOfPlace(kernel, n), cell: (kernel) => placeCell(kernel, n), number: true })),
-    { name: "instr. / element", value: (kernel) => kernel.result.perElement, cell: (kernel) => numberCell(kernel.result.perElement), number: true },
-    { name: "result", value: (kernel) => kernel.result.status, cell: (kernel) => element("td", {}, statusBadge(kernel.result)), text: true },
+    {
+      name: "bytes moved per byte used",
+      value: (kernel) => sum(kernel.result.moved),
+      cell: (kernel) => movedCell(kernel, most),
+    },
+    measured && {
+      name: "time",
+      value: (kernel) => times.get(kernel.name)?.seconds,
+      cell: (kernel) => timeCell(times.get(kernel.name), longest, measured),
+    },
+    ...PLACES.map((place, n) => ({
+      name: place,
+      value: (kernel) => costOfPlace(kernel, n),
+      cell: (kernel) => placeCell(kernel, n),
+      number: true,
+    })),
+    {
+      name: "instr. / element",
+      value: (kernel) => kernel.result.perElement,
+      cell: (kernel) => numberCell(kernel.result.perElement),
+      number: true,
+    },
+    {
+      name: "result",
+      value: (kernel) => kernel.result.status,
+      cell: (kernel) => element("td", {}, statusBadge(kernel.result)),
+      text: true,
+    },
   ].filter(Boolean);
 }
 
@@ -38,25 +61,61 @@ function movedCell(kernel, most) {
   const { moved } = kernel.result;
   if (!moved) return element("td", { class: "quiet-text" }, kernel.result.refused ?? "");
   const label = `reads ${number(moved[0])} bytes and writes ${number(moved[1])} for each byte of the matrix`;
-  return element("td", { class: "bars", title: label },
-    moved.map((each, n) => element("div", { class: "bar-row" },
-      element("span", { class: "bar-name", "aria-hidden": "true" }, n ? "write" : "read"),
-      element("span", { class: "bar-track", style: { "--ideal": `${100 / most}%` } },
-        element("span", { class: "bar-used", style: { width: `${(100 * Math.min(each, 1)) / most}%` } }),
-        element("span", { class: "bar-wasted", style: { width: `${(100 * Math.max(each - 1, 0)) / most}%` } })),
-      element("span", { class: "bar-number" }, number(each)))));
+  return element(
+    "td",
+    { class: "bars", title: label },
+    moved.map((each, n) =>
+      element(
+        "div",
+        { class: "bar-row" },
+        element("span", { class: "bar-name", "aria-hidden": "true" }, n ? "write" : "read"),
+        element(
+          "span",
+          { class: "bar-track", style: { "--ideal": `${100 / most}%` } },
+          element("span", { class: "bar-used", style: { width: `${(100 * Math.min(each, 1)) / most}%` } }),
+          element("span", {
+            class: "bar-wasted",
+            style: { width: `${(100 * Math.max(each - 1, 0)) / most}%` },
+          }),
+        ),
+        element("span", { class: "bar-number" }, number(each)),
+      ),
+    ),
+  );
 }
 
 function timeCell(time, longest, measured) {
   if (!time) return element("td", { class: "quiet-text" }, "not measured");
   const roof = time.seconds * time.roof_share;
-  return element("td", { class: "bars", title: `${number(time.gbps)} GB/s on ${measured.device}; the mark is a copy, ${microseconds(roof)}` },
-    element("div", { class: "bar-row" },
-      element("span", { class: "bar-track", style: { "--ideal": `${(100 * roof) / longest}%` } },
-        element("span", { class: "bar-used", style: { width: `${(100 * Math.min(time.seconds, roof)) / longest}%` } }),
-        element("span", { class: "bar-wasted", style: { width: `${(100 * Math.max(time.seconds - roof, 0)) / longest}%` } })),
-      element("span", { class: "bar-number wide-number" }, microseconds(time.seconds))),
-    element("small", {}, `${Math.round(100 * time.roof_share)}% of the copy roof${time.valid ? "" : ", wrong output"}`));
+  return element(
+    "td",
+    {
+      class: "bars",
+      title: `${number(time.gbps)} GB/s on ${measured.device}; the mark is a copy, ${microseconds(roof)}`,
+    },
+    element(
+      "div",
+      { class: "bar-row" },
+      element(
+        "span",
+        { class: "bar-track", style: { "--ideal": `${(100 * roof) / longest}%` } },
+        element("span", {
+          class: "bar-used",
+          style: { width: `${(100 * Math.min(time.seconds, roof)) / longest}%` },
+        }),
+        element("span", {
+          class: "bar-wasted",
+          style: { width: `${(100 * Math.max(time.seconds - roof, 0)) / longest}%` },
+        }),
+      ),
+      element("span", { class: "bar-number wide-number" }, microseconds(time.seconds)),
+    ),
+    element(
+      "small",
+      {},
+      `${Math.round(100 * time.roof_share)}% of the copy roof${time.valid ? "" : ", wrong output"}`,
+    ),
+  );
 }
 
 function placeCell(kernel, n) {
@@ -64,11 +123,18 @@ function placeCell(kernel, n) {
   if (!place) return element("td", { class: "number" });
   if (!place.requests) return element("td", { class: "number quiet-text" }, "–");
   const unit = n < 2 ? "sectors" : "wavefronts";
-  return element("td", {
-    class: `number ${place.found > place.ideal ? "wasted" : "ideal"}`,
-    title: `${whole(place.requests)} requests, ${whole(place.found)} ${unit}, ideal ${whole(place.ideal)}`,
-    "data-place": place.place, "data-requests": place.requests, "data-found": place.found, "data-ideal": place.ideal,
-  }, perRequest(place.requests, place.found, place.ideal));
+  return element(
+    "td",
+    {
+      class: `number ${place.found > place.ideal ? "wasted" : "ideal"}`,
+      title: `${whole(place.requests)} requests, ${whole(place.found)} ${unit}, ideal ${whole(place.ideal)}`,
+      "data-place": place.place,
+      "data-requests": place.requests,
+      "data-found": place.found,
+      "data-ideal": place.ideal,
+    },
+    perRequest(place.requests, place.found, place.ideal),
+  );
 }
 
 function numberCell(value) {
@@ -86,16 +152,49 @@ function overviewPage() {
   function draw() {
     const columns = columnsOf(LAB.measured[state.measured]);
     const wanted = state.text.toLowerCase();
-    const shown = LAB.kernels.filter((kernel) => (!state.family || kernel.family === state.family) &&
-      (kernel.name.toLowerCase().includes(wanted) || kernel.lesson.toLowerCase().includes(wanted)));
-    const sorted = sortedBy(shown, columns.find((column) => column.name === state.sort), state.descending);
-    const head = columns.map((column) => element("th", {
-      scope: "col", class: column.number ? "number" : null,
-      "aria-sort": column.name === state.sort ? (state.descending ? "descending" : "ascending") : null,
-    }, element("button", { type: "button", "data-sort": column.name, onclick: () => sortBy(column) }, column.name)));
-    table.replaceChildren(element("thead", {}, element("tr", {}, head)),
-      element("tbody", {}, sorted.map((kernel) => element("tr", { "data-kernel": kernel.name }, columns.map((column) => column.cell(kernel))))));
-    tally.textContent = shown.length === LAB.kernels.length ? `${shown.length} kernels` : `${shown.length} of ${LAB.kernels.length} kernels`;
+    const shown = LAB.kernels.filter(
+      (kernel) =>
+        (!state.family || kernel.family === state.family) &&
+        (kernel.name.toLowerCase().includes(wanted) || kernel.lesson.toLowerCase().includes(wanted)),
+    );
+    const sorted = sortedBy(
+      shown,
+      columns.find((column) => column.name === state.sort),
+      state.descending,
+    );
+    const head = columns.map((column) =>
+      element(
+        "th",
+        {
+          scope: "col",
+          class: column.number ? "number" : null,
+          "aria-sort": column.name === state.sort ? (state.descending ? "descending" : "ascending") : null,
+        },
+        element(
+          "button",
+          { type: "button", "data-sort": column.name, onclick: () => sortBy(column) },
+          column.name,
+        ),
+      ),
+    );
+    table.replaceChildren(
+      element("thead", {}, element("tr", {}, head)),
+      element(
+        "tbody",
+        {},
+        sorted.map((kernel) =>
+          element(
+            "tr",
+            { "data-kernel": kernel.name },
+            columns.map((column) => column.cell(kernel)),
+          ),
+        ),
+      ),
+    );
+    tally.textContent =
+      shown.length === LAB.kernels.length
+        ? `${shown.length} kernels`
+        : `${shown.length} of ${LAB.kernels.length} kernels`;
   }
 
   // A first click sorts what costs most to the top, names from a to z; a third gives the catalogue's order back.
@@ -108,30 +207,81 @@ function overviewPage() {
     table.querySelector(`[data-sort="${column.name}"]`).focus();
   }
 
-  const search = element("input", { type: "search", id: "filter", placeholder: "name or lesson", value: state.text,
-    oninput: () => { state.text = search.value; draw(); } });
-  const family = choice("Family", ["all", ...families], (n) => { state.family = n ? families[n - 1] : ""; draw(); }, families.indexOf(state.family) + 1);
+  const search = element("input", {
+    type: "search",
+    id: "filter",
+    placeholder: "name or lesson",
+    value: state.text,
+    oninput: () => {
+      state.text = search.value;
+      draw();
+    },
+  });
+  const family = choice(
+    "Family",
+    ["all", ...families],
+    (n) => {
+      state.family = n ? families[n - 1] : "";
+      draw();
+    },
+    families.indexOf(state.family) + 1,
+  );
   const times = LAB.measured.length
-    ? choice("Times", LAB.measured.map((each) => `${each.device}, ${each.rows} x ${each.cols} (${each.label})`), (n) => { state.measured = n; draw(); }, state.measured)
+    ? choice(
+        "Times",
+        LAB.measured.map((each) => `${each.device}, ${each.rows} x ${each.cols} (${each.label})`),
+        (n) => {
+          state.measured = n;
+          draw();
+        },
+        state.measured,
+      )
     : null;
   draw();
   return [
-    element("section", { class: "intro" },
+    element(
+      "section",
+      { class: "intro" },
       element("h1", {}, "A matrix transpose computes nothing. It is memory access, and nothing else."),
-      element("p", {}, `${LAB.kernels.length} kernels turn the same ${LAB.rows} x ${LAB.cols} matrix of 4-byte elements. Each ran on the emulator (PTX for ${LAB.arch}), every bit was checked, and every access was counted as the hardware counts it. Choose a kernel to watch one of its warps at work.`)),
-    element("div", { class: "controls" }, element("label", { class: "choice" }, element("span", {}, "Filter"), search), family.node, times?.node),
+      element(
+        "p",
+        {},
+        `${LAB.kernels.length} kernels turn the same ${LAB.rows} x ${LAB.cols} matrix of 4-byte elements. `,
+        `Each ran on the emulator (PTX for ${LAB.arch}), every bit was checked, and every access was counted `,
+        "as the hardware counts it. Choose a kernel to watch one of its warps at work.",
+      ),
+    ),
+    element(
+      "div",
+      { class: "controls" },
+      element("label", { class: "choice" }, element("span", {}, "Filter"), search),
+      family.node,
+      times?.node,
+    ),
     tally,
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Kernels" }, table),
-    element("p", { class: "legend" },
-      legendKey("bar-used", "used"), legendKey("bar-wasted", "moved beside it, for nothing, or time beyond a copy's"), legendKey("tick", "the ideal"),
-      element("span", { class: "note" }, "The four middle columns are found/ideal per request: 32-byte sectors of global memory, wavefronts of shared memory.")),
+    element(
+      "p",
+      { class: "legend" },
+      legendKey("bar-used", "used"),
+      legendKey("bar-wasted", "moved beside it, for nothing, or time beyond a copy's"),
+      legendKey("tick", "the ideal"),
+      element(
+        "span",
+        { class: "note" },
+        "The four middle columns are found/ideal per request: 32-byte sectors of global memory, ",
+        "wavefronts of shared memory.",
+      ),
+    ),
   ];
 }
 
 function sortedBy(kernels, column, descending) {
   if (!column) return kernels;
   const known = kernels.filter((kernel) => column.value(kernel) !== undefined);
-  const ordered = known.sort((a, b) => (column.value(a) < column.value(b) ? -1 : column.value(a) > column.value(b) ? 1 : 0));
+  const ordered = known.sort((a, b) =>
+    column.value(a) < column.value(b) ? -1 : column.value(a) > column.value(b) ? 1 : 0,
+  );
   if (descending) ordered.reverse();
   return [...ordered, ...kernels.filter((kernel) => column.value(kernel) === undefined)];
 }

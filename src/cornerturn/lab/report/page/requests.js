@@ -12,7 +12,9 @@ const PHASES = {
 // The steps of one warp. A barrier has only `line`; a request has its lanes and, for each of them, its byte offset,
 // the flat indices of the elements of x that it moves, and who stored them in shared memory.
 function stepsOf(kernel, block, warp) {
-  return kernel.blocks[block].warps[warp].map((step) => (step[0] === BARRIER ? barrierOf(step) : requestOf(kernel, step)));
+  return kernel.blocks[block].warps[warp].map((step) =>
+    step[0] === BARRIER ? barrierOf(step) : requestOf(kernel, step),
+  );
 }
 
 function barrierOf([, line]) {
@@ -27,7 +29,9 @@ function requestOf(kernel, step) {
   const key = `${instruction.kind} ${instruction.memory}`;
   return {
     ...instruction,
-    asynchronous: kernel.instructions.some((other) => other !== instruction && other.position === instruction.position),
+    asynchronous: kernel.instructions.some(
+      (other) => other !== instruction && other.position === instruction.position,
+    ),
     phase: PHASES[key]?.[0] ?? instruction.kind,
     picture,
     base,
@@ -35,13 +39,16 @@ function requestOf(kernel, step) {
     lanes: picture.lanes,
     offsets: kernel.series[picture.offsets].map((offset) => base + offset),
     values: perLane(kernel.series[values], firstValue, picture.lanes.length),
-    writers: writers === undefined ? null : perLane(kernel.series[writers], firstWriter, picture.lanes.length),
+    writers:
+      writers === undefined ? null : perLane(kernel.series[writers], firstWriter, picture.lanes.length),
   };
 }
 
 function perLane(series, first, lanes) {
   const each = series.length / lanes;
-  return Array.from({ length: lanes }, (_, n) => series.slice(n * each, (n + 1) * each).map((value) => first + value));
+  return Array.from({ length: lanes }, (_, n) =>
+    series.slice(n * each, (n + 1) * each).map((value) => first + value),
+  );
 }
 
 // Row and column of the element of x or y at a byte offset.
@@ -88,25 +95,37 @@ function costOf(request) {
 
 function titleOf(request) {
   if (request.phase === "barrier") return "barrier: every thread of the block waits for all others";
-  const [, , usual] = PHASES[`${request.kind} ${request.memory}`] ?? ["", "", `${request.kind} ${request.memory}`];
+  const [, , usual] = PHASES[`${request.kind} ${request.memory}`] ?? [
+    "",
+    "",
+    `${request.kind} ${request.memory}`,
+  ];
   const way = request.asynchronous ? "x to shared memory, past the registers" : usual;
   return `${request.phase}: ${plural(request.lanes.length, "lane")}, ${request.width} bytes each, ${way}`;
 }
 
 // The way of one lane's thread: every step it takes part in.
-function wayOf(kernel, steps, warp, lane) {
+function wayOf(kernel, steps, lane) {
   return steps.flatMap((request, number) => {
     const at = request.phase === "barrier" ? -1 : request.lanes.indexOf(lane);
     if (at < 0) return [];
     const place = placeName(kernel, request, request.offsets[at]);
     const what = valueNames(kernel, request.values[at]);
-    const from = request.writers && [...new Set(request.writers[at])].map((thread) => threadName(kernel, thread));
-    return [{
-      number,
-      line: request.line,
-      verb: PHASES[`${request.kind} ${request.memory}`]?.[1] ?? request.kind,
-      text: request.memory === "x" ? place : request.kind === "load" ? `${what} from ${place}` : `${what} to ${place}`,
-      from: from ? `stored there by thread ${from.join(" ")}` : "",
-    }];
+    const from =
+      request.writers && [...new Set(request.writers[at])].map((thread) => threadName(kernel, thread));
+    return [
+      {
+        number,
+        line: request.line,
+        verb: PHASES[`${request.kind} ${request.memory}`]?.[1] ?? request.kind,
+        text:
+          request.memory === "x"
+            ? place
+            : request.kind === "load"
+              ? `${what} from ${place}`
+              : `${what} to ${place}`,
+        from: from ? `stored there by thread ${from.join(" ")}` : "",
+      },
+    ];
   });
 }

@@ -3,18 +3,30 @@
 // and below what the hardware makes of the request.
 
 const WINDOW = 64; // elements a side that a matrix shows at most of a block; beyond, it shows the warp's own
+const FLIGHT_MS = 550;
 const MARGIN = 8; // fewest rows and columns
 
 // The part of a matrix to show: what the block touches, or what the warp does where that is too much to see.
 function windowOf(kernel, memory, block, steps) {
-  const size = memory === "x" ? [LAB.rows, LAB.cols] : [LAB.rows * LAB.cols / kernel.pitch.y, kernel.pitch.y];
+  const size =
+    memory === "x" ? [LAB.rows, LAB.cols] : [(LAB.rows * LAB.cols) / kernel.pitch.y, kernel.pitch.y];
   let [top, bottom, left, right] = kernel.blocks[block][memory];
   if (bottom - top >= WINDOW || right - left >= WINDOW) {
-    const own = steps.filter((step) => step.memory === memory).flatMap((step) =>
-      step.offsets.flatMap((offset) => [offset, offset + step.width - 1]).map((offset) => elementAt(kernel, memory, offset)));
+    const own = steps
+      .filter((step) => step.memory === memory)
+      .flatMap((step) =>
+        step.offsets
+          .flatMap((offset) => [offset, offset + step.width - 1])
+          .map((offset) => elementAt(kernel, memory, offset)),
+      );
     if (own.length) {
       const [rows, cols] = [own.map(([row]) => row), own.map(([, col]) => col)];
-      [top, bottom, left, right] = [Math.min(...rows), Math.max(...rows), Math.min(...cols), Math.max(...cols)];
+      [top, bottom, left, right] = [
+        Math.min(...rows),
+        Math.max(...rows),
+        Math.min(...cols),
+        Math.max(...cols),
+      ];
     }
   }
   [top, bottom] = widened(top, bottom, size[0]);
@@ -56,7 +68,8 @@ class Grid {
     pen.fillRect(0, 0, cell * this.cols, cell * this.rows);
     pen.fillStyle = lines;
     if (cell >= 4) {
-      for (let col = 1; col < this.cols; col++) pen.fillRect(col * cell - 0.5, 0, col % every ? 0.5 : 1, cell * this.rows);
+      for (let col = 1; col < this.cols; col++)
+        pen.fillRect(col * cell - 0.5, 0, col % every ? 0.5 : 1, cell * this.rows);
       for (let row = 1; row < this.rows; row++) pen.fillRect(0, row * cell - 0.5, cell * this.cols, 0.5);
     }
   }
@@ -91,21 +104,30 @@ class Grid {
 
   cellAt(event) {
     const box = this.canvas.getBoundingClientRect();
-    return [Math.floor((event.clientY - box.top) / this.cell), Math.floor((event.clientX - box.left) / this.cell)];
+    return [
+      Math.floor((event.clientY - box.top) / this.cell),
+      Math.floor((event.clientX - box.left) / this.cell),
+    ];
   }
 }
 
-// The hardware's view of a request: lines of global memory cut into sectors, or the banks filled wavefront by wavefront.
+// The hardware's view of a request: lines of global memory cut into sectors, or the banks, wavefront by wavefront.
 function drawRequest(kernel, request) {
   const shared = request.memory === "shared";
   const rows = request.picture.rows;
   const dense = rows.length > 8;
   const head = shared
-    ? element("div", { class: "words head", "aria-hidden": "true" }, element("span", { class: "label" }, "bank"),
-        [0, 8, 16, 24].map((bank) => element("span", { class: "sector" }, `${bank}`)))
+    ? element(
+        "div",
+        { class: "words head", "aria-hidden": "true" },
+        element("span", { class: "label" }, "bank"),
+        [0, 8, 16, 24].map((bank) => element("span", { class: "sector" }, `${bank}`)),
+      )
     : null;
   const body = rows.map((row) => {
-    const label = shared ? groupLabel(row) : placeName(kernel, { memory: request.memory, width: kernel.elementBytes }, request.base + row[0]);
+    const label = shared
+      ? groupLabel(row)
+      : placeName(kernel, { memory: request.memory, width: kernel.elementBytes }, request.base + row[0]);
     return wordsRow(label, row[row.length - 1]);
   });
   return element("div", { class: dense ? "request dense" : "request" }, head, body);
@@ -120,10 +142,52 @@ const GLYPHS = "0123456789abcdefghijklmnopqrstuv";
 // 32 words in four groups of eight: who uses them, which are moved for nothing.
 function wordsRow(label, cells) {
   const groups = [0, 8, 16, 24].map((first) =>
-    element("span", { class: "sector" }, [...cells.slice(first, first + 8)].map((cell) => {
-      const lane = GLYPHS.indexOf(cell);
-      if (lane < 0) return element("i", { class: cell === "-" ? "unused" : "" });
-      return element("i", { class: "lane", "data-lane": lane, style: { background: laneColour(lane), color: laneInk(lane) } }, `${lane}`);
-    })));
+    element(
+      "span",
+      { class: "sector" },
+      [...cells.slice(first, first + 8)].map((cell) => {
+        const lane = GLYPHS.indexOf(cell);
+        if (lane < 0) return element("i", { class: cell === "-" ? "unused" : "" });
+        return element(
+          "i",
+          { class: "lane", "data-lane": lane, style: { background: laneColour(lane), color: laneInk(lane) } },
+          `${lane}`,
+        );
+      }),
+    ),
+  );
   return element("div", { class: "words" }, element("span", { class: "label" }, label), groups);
+}
+
+function middleOf(node) {
+  const box = node.getBoundingClientRect();
+  return [box.left + box.width / 2, box.top + box.height / 2];
+}
+
+const flights = new WeakMap(); // the canvas and the flight that is on it; a later one ends it
+
+// Squares in the lanes' colours fly over a canvas, each along [lane, from, to], in pixels of the page.
+function fly(canvas, paths) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const box = canvas.getBoundingClientRect();
+  const ratio = devicePixelRatio || 1;
+  canvas.width = box.width * ratio;
+  canvas.height = box.height * ratio;
+  const pen = canvas.getContext("2d");
+  pen.scale(ratio, ratio);
+  const start = performance.now();
+  flights.set(canvas, start);
+  const frame = (time) => {
+    const done = Math.max(0, Math.min(1, (time - start) / FLIGHT_MS));
+    pen.clearRect(0, 0, box.width, box.height);
+    if (done === 1 || flights.get(canvas) !== start) return;
+    const eased = done < 0.5 ? 2 * done * done : 1 - 2 * (1 - done) * (1 - done);
+    for (const [lane, from, to] of paths) {
+      const [x, y] = [0, 1].map((axis) => from[axis] + (to[axis] - from[axis]) * eased);
+      pen.fillStyle = laneColour(lane);
+      pen.fillRect(x - box.left - 4, y - box.top - 4, 8, 8);
+    }
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
 }
