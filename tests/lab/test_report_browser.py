@@ -86,8 +86,9 @@ def opened(browser, folder):
 
 
 def settle(browser):
-    """Wait until the page is laid out."""
-    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    """Wait until the page is laid out: three frames."""
+    frame = "requestAnimationFrame"
+    browser.execute_async_script(f"{frame}(() => {frame}(() => {frame}(arguments[0])))")
 
 
 def one(node, selector):
@@ -324,6 +325,18 @@ def test_every_control_has_a_name(opened):
     browser = opened("kernel/tiled_32")
     for control in every(browser, "button, select, input, canvas:not([aria-hidden]), a"):
         assert control.accessible_name, control.get_attribute("outerHTML")
+
+
+def test_a_warp_outside_of_the_matrix_has_no_steps(opened, tmp_path):
+    page = tmp_path / "small.html"
+    cornerturn("report", "-o", page, "--size", "3x5", "--kernel", "naive")
+    browser = opened()
+    browser.get(f"{page.as_uri()}#/kernel/naive")
+    settle(browser)
+    Select(one(browser, ".explorer .choice:nth-child(2) select")).select_by_visible_text("9")
+    assert one(browser, ".now").text == "This warp touches no memory: it lies outside of the matrix."
+    assert every(browser, ".timeline button") == []
+    keys(browser, Keys.ARROW_RIGHT, " ", Keys.END)
 
 
 def test_an_unknown_kernel_is_said_to_be_so(opened):

@@ -100,7 +100,7 @@ class Explorer {
         this.pin(this.laneAt(memory, grid.cellAt(event))),
       );
     }
-    new ResizeObserver(() => this.layout()).observe(this.stage);
+    new ResizeObserver(() => requestAnimationFrame(() => this.resize())).observe(this.stage);
   }
 
   // The same block and warp in both, as far as the other has them.
@@ -164,8 +164,9 @@ class Explorer {
       if (own) keepInView(this.timeline, button);
     }
     if (!step) {
-      this.now.replaceChildren("This warp touches no memory.");
+      this.now.replaceChildren("This warp touches no memory: it lies outside of the matrix.");
       this.hardware.replaceChildren();
+      this.draw();
       return;
     }
     this.marked(step.line);
@@ -175,8 +176,13 @@ class Explorer {
     if (flying && step.lanes) this.fly(step);
   }
 
+  // A layout changes the height of the stage, and only another width asks for another layout.
+  resize() {
+    if (this.stage.clientWidth !== this.width) this.layout();
+  }
+
   layout() {
-    const width = this.stage.clientWidth;
+    const width = (this.width = this.stage.clientWidth);
     if (!width) return;
     const count = this.grids.shared ? 3 : 2;
     const columns = width < 520 ? 2 : count;
@@ -223,9 +229,9 @@ class Explorer {
   }
 
   draw() {
-    if (!this.windows || !this.steps.length) return;
+    if (!this.windows) return;
     const [paper, rule, ink] = [colour("paper"), colour("rule"), colour("ink")];
-    const current = this.steps[this.at];
+    const current = this.steps[this.at] ?? {}; // a warp outside of the matrix has no steps
     const lane = this.lane ?? this.pinned;
     this.owners = {};
     for (const [memory, grid] of Object.entries(this.grids)) {
@@ -342,7 +348,7 @@ class Explorer {
     if (!this.table.open) return;
     this.table.querySelector(".scroll")?.remove();
     const step = this.steps[this.at];
-    if (step.lanes) this.table.append(lanesTable(this.kernel, step, this.warp));
+    if (step?.lanes) this.table.append(lanesTable(this.kernel, step, this.warp));
   }
 
   // The lanes' elements fly between memory and registers.
