@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,10 +43,20 @@ def test_the_examples_in_docstrings_hold(module):
     assert doctest.testmod(pytest.importorskip(module)).failed == 0
 
 
-def test_the_example_in_the_readme_runs(capsys):
+def test_the_examples_in_the_readme_run(capsys):
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    exec(example, {})
+    use, understand = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(use, names)
+    assert (names["y"] == names["x"].T).all()
+    assert "kernel" in capsys.readouterr().out
+    exec(understand, {})
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "True"
     assert {line.split()[1] for line in lines[1:]} == {"global", "shared"}
+
+
+def test_the_readme_links_every_guide():
+    root = Path(__file__).parents[1]
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    assert {f"docs/{page.name}" for page in (root / "docs").glob("*.md")} <= set(re.findall(r"\(([^)]+)\)", readme))
