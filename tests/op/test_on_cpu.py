@@ -6,6 +6,7 @@ import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cornerturn.op import on_cpu
+from cornerturn.op import crew, on_cpu
 from cornerturn.op.arrays import view_of
 from cornerturn.op.planner import plan_problem
 from cornerturn.op.problem import canonical
@@ -183,15 +184,8 @@ def test_threads_follow_numba(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_caller_finishes_what_no_other_thread_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Idle:
-        """A pool that never starts anything."""
-
-        def submit(self, *task: object) -> Any:
-            from concurrent.futures import Future
-
-            return Future()
-
-    monkeypatch.setattr(on_cpu, "_pool", Idle)
+    monkeypatch.setattr(crew, "_serve", lambda parts: None)
+    monkeypatch.setattr(crew, "_crew", cache(crew._Crew))
     monkeypatch.setattr(on_cpu, "thread_count", lambda: 4)
     x = distinct((2048, 1024), "u4")
     assert same_bits(move(x.T), x.T)

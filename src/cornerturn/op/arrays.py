@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,17 +26,19 @@ class StridedView:
         itemsize: bytes of one element.
         shape: extent of each axis, outermost first.
         strides: bytes from one element to the next along each axis; may be negative or zero.
+        owner: the array, or whatever keeps its memory alive.
     """
 
     pointer: int
     itemsize: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    owner: Any = field(default=None, repr=False, compare=False)
 
     def permuted(self, axes: Sequence[int]) -> "StridedView":
         """Return the same elements with axis ``axes[i]`` in place i; nothing moves."""
         shape = tuple(self.shape[axis] for axis in axes)
-        return StridedView(self.pointer, self.itemsize, shape, tuple(self.strides[axis] for axis in axes))
+        return replace(self, shape=shape, strides=tuple(self.strides[axis] for axis in axes))
 
     @property
     def nested(self) -> bool:
@@ -61,7 +63,7 @@ def c_order(shape: tuple[int, ...], itemsize: int) -> StridedView:
 
 def view_of(x: AnyArray) -> StridedView:
     """Return the strided view of a NumPy array."""
-    return StridedView(x.ctypes.data, x.itemsize, x.shape, x.strides)
+    return StridedView(x.ctypes.data, x.itemsize, x.shape, x.strides, x)
 
 
 def normalized_axes(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:

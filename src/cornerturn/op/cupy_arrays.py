@@ -38,7 +38,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, out: Any = None) -> Any
 
 def view_of(x: Any) -> StridedView:
     """Return the strided view of a CuPy array."""
-    return StridedView(x.data.ptr, x.itemsize, x.shape, x.strides)
+    return StridedView(x.data.ptr, x.itemsize, x.shape, x.strides, x)
 
 
 def _check_output(x: Any, shape: tuple[int, ...], out: Any) -> None:

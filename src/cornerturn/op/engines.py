@@ -10,12 +10,10 @@ SMALL_BYTES = 1 << 15  # up to here a library's own copy costs less than a call 
 
 
 def move_on_cpu(source: StridedView, destination: StridedView) -> None:
-    """Copy element by element between two views of one shape and item size, both in main memory.
-
-    The caller keeps both arrays alive until this returns.
-    """
+    """Copy element by element between two views of one shape and item size, both in main memory."""
     if math.prod(source.shape):
-        on_cpu.run(plan_move(source, destination), source.pointer, destination.pointer)
+        owners = source.owner, destination.owner
+        on_cpu.run(plan_move(source, destination), source.pointer, destination.pointer, owners)
 
 
 def move_on_gpu(source: StridedView, destination: StridedView, stream: int, arch: str) -> None:

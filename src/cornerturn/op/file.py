@@ -169,7 +169,7 @@ def _packed(buffer: AnyArray, itemsize: int, shape: tuple[int, ...], like: Seque
     for axis in sorted(range(len(shape)), key=like.__getitem__):
         strides[axis] = step
         step *= shape[axis]
-    return StridedView(buffer.ctypes.data, itemsize, shape, tuple(strides))
+    return StridedView(buffer.ctypes.data, itemsize, shape, tuple(strides), buffer)
 
 
 def _runs(box: StridedView, origin: Sequence[int], strides: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:

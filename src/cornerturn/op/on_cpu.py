@@ -8,16 +8,14 @@ forked child launches.
 """
 
 import math
-import os
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cornerturn.op import crew
 from cornerturn.op.planner import UNIT, Plan
 
 Kernel = Callable[[int, int, NDArray[np.int64], int, int], None]
@@ -33,33 +31,30 @@ THREAD_BYTES = 1 << 19  # for each thread
 
 @dataclass(frozen=True, eq=False)
 class _Launch:
-    """A compiled kernel, the numbers of one job, and how many threads that can keep busy."""
+    """A compiled kernel, the numbers of one job, its number of tickets, and how many threads it can keep busy."""
 
     kernel: Kernel
     job: NDArray[np.int64]
+    tickets: int
     threads: int
 
 
-def run(plan: Plan, source: int, destination: int) -> None:
-    """Move the bytes of one plan, without the GIL. The caller keeps both arrays alive until this returns.
+def run(plan: Plan, source: int, destination: int, owners: object = None) -> None:
+    """Move the bytes of one plan, without the GIL. No thread is at it any more when this returns, or raises.
 
     Args:
         plan: from ``plan_move``.
         source: address of the input's element (0, ..., 0).
         destination: address of the output's element (0, ..., 0), as far into a cache line as the plan was told.
+        owners: what keeps both arrays alive; every thread holds it while it moves.
     """
     launch = _launch(plan)
-    source += plan.offset_in
-    destination += plan.offset_out
     counter = np.zeros(1, np.int64)
+    work = partial(_work, launch, source + plan.offset_in, destination + plan.offset_out, counter, owners)
     if launch.threads == 1 or (threads := min(launch.threads, thread_count())) == 1:
-        _work(launch, source, destination, counter)
-        return
-    helpers = [_submit(launch, source, destination, counter) for _ in range(threads - 1)]
-    _work(launch, source, destination, counter)
-    for helper in helpers:
-        if helper is not None and not helper.cancel():
-            _finish(helper)
+        work()
+    else:
+        crew.share(work, threads - 1, stop=lambda: counter.fill(launch.tickets))
 
 
 def thread_count() -> int:
@@ -72,35 +67,10 @@ def thread_count() -> int:
     return count
 
 
-def _work(launch: _Launch, source: int, destination: int, counter: NDArray[np.int64]) -> None:
+def _work(launch: _Launch, source: int, destination: int, counter: NDArray[np.int64], owners: object) -> None:
     scratch = np.empty(SCRATCH_BYTES, np.uint8)
     aligned = scratch.ctypes.data + LINE_BYTES - 1 & -LINE_BYTES
     launch.kernel(source, destination, launch.job, counter.ctypes.data, aligned)
-
-
-def _submit(*task: Any) -> "Future[None] | None":
-    try:
-        return _pool().submit(_work, *task)
-    except RuntimeError:  # the interpreter is shutting down and starts no threads any more
-        return None
-
-
-def _finish(helper: "Future[None]") -> None:
-    """Wait until a thread is done, also when interrupted: it writes to memory that the caller may free."""
-    try:
-        helper.result()
-    except KeyboardInterrupt:
-        helper.result()
-        raise
-
-
-@lru_cache(maxsize=1)
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 1) - 1), thread_name_prefix="cornerturn")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 @lru_cache(maxsize=4096)
@@ -124,7 +94,7 @@ def _launch(plan: Plan) -> _Launch:
     tickets = pieces * math.prod(axis.extent for axis in outer)
     numbers = [tickets, *plan.rows, *plan.cols, *walk, plan.height, strips, strips_step, cols_step, walk_step]
     numbers += [plan.run, plan.stream, len(outer), *(number for axis in outer for number in axis)]
-    return _Launch(kernel, np.array(numbers, np.int64), min(tickets, max(1, nbytes // THREAD_BYTES)))
+    return _Launch(kernel, np.array(numbers, np.int64), tickets, min(tickets, max(1, nbytes // THREAD_BYTES)))
 
 
 def _kernel(plan: Plan) -> tuple[Kernel, int, int]:

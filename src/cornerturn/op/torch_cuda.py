@@ -83,7 +83,7 @@ def remember(x: Tensor, axes: Sequence[int] | None, out: Tensor | None, order: S
 def view_of(x: Tensor) -> StridedView:
     """Return the strided view of a tensor."""
     size = x.element_size()
-    return StridedView(x.data_ptr(), size, tuple(x.shape), tuple(stride * size for stride in x.stride()))
+    return StridedView(x.data_ptr(), size, tuple(x.shape), tuple(stride * size for stride in x.stride()), x)
 
 
 def _is_plain(x: Tensor) -> bool:
