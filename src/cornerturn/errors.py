@@ -24,6 +24,10 @@ class EmulatorError(CornerturnError, RuntimeError):
     """PTX that the emulator cannot execute further, with the instruction and its source line."""
 
 
+class LaunchError(EmulatorError):
+    """A launch that breaks a rule of the hardware: too many threads a block, too much shared memory."""
+
+
 class BarrierError(EmulatorError):
     """A barrier that can never complete, because not all threads reach it: a GPU would hang."""
 

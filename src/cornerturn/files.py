@@ -21,6 +21,7 @@ from cornerturn.errors import UsageError
 
 # Version 3.0 of the format exists for field names outside Latin-1 only.
 _HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+TEXT_BYTES = 8 << 20
 _TEMPORARY = ".cornerturn.tmp"
 _DISK_IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -99,6 +100,27 @@ def read_npy_header(path: Path) -> NpyHeader:
         shape = "x".join(map(str, header.shape))
         raise refuse(path, f"truncated: {shape} elements need {header.nbytes} bytes and {present} are there")
     return header
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, of at most 8 MiB.
+
+    Raises:
+        UsageError: it is not there, not a regular file, too large, or not UTF-8.
+    """
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise refuse(path, "not a regular file")
+        if found.st_size > TEXT_BYTES:
+            raise refuse(path, f"{found.st_size} bytes are too many: at most {TEXT_BYTES} are read")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise refuse(path, "no such file") from error
+    except OSError as error:
+        raise refuse(path, str(error.strerror)) from error
+    except UnicodeDecodeError as error:
+        raise refuse(path, "not a text file: UTF-8 is expected") from error
 
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | None] | None = None) -> None:

@@ -61,6 +61,11 @@ class TestCheck:
         assert done.exit_code == 0
         assert "flip" in done.stdout
         assert done.stdout.count(" right") == 1
+        assert done.stdout.endswith("no fault found at 1 shape\n")
+
+    def test_the_comment_to_copy_stands_in_one_line_of_the_help(self):
+        comment = "  // cornerturn: block=32,8 grid=ceil(cols/32),ceil(rows/32) args=x,y,rows,cols\n"
+        assert comment in run("check", "--help").stdout
 
     def test_a_compilers_log_is_shown_as_it_is(self, file):
         done = run("check", file(RIGHT.replace("c];", "c]")))
@@ -75,6 +80,9 @@ class TestCheck:
             (["--grid", "open('x')"], "\"open('x')\" is no arithmetic"),
             (["--grid", "cols/32"], "cols / 32 is not whole for cols = 97"),
             (["--size", "0x1"], "'0x1' is not ROWSxCOLS"),
+            (["--block", "2000"], "block (2000, 1, 1) of kernel turn: along x it must be between 1 and 1024"),
+            (["--grid", "2147483647"], "at most 8388608 threads are run there"),
+            (["--shared", "()"], "'()' is empty"),
             (["--entry", "other"], "k.cu has no kernel other"),
             (["--size", "4000000x4000000"], "size 4000000x4000000 needs"),
         ],
@@ -88,7 +96,7 @@ class TestCheck:
     def test_a_file_that_is_not_there(self, tmp_path):
         done = run("check", tmp_path / "none.cu")
         assert done.exit_code == 2
-        assert "No such file" in done.stderr
+        assert "no such file" in done.stderr
 
 
 class TestLessons:

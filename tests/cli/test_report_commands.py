@@ -50,7 +50,7 @@ def test_a_wrong_kernel_is_on_the_page_and_in_the_status(tmp_path, monkeypatch):
         ("--kernel nave", "unknown kernel 'nave': did you mean 'naive'?"),
         ("--size 12", "'12' is not ROWSxCOLS"),
         ("--size 9999999x9999999", "choose a smaller size"),
-        ("--results none.json", "none.json: No such file or directory"),
+        ("--results none.json", "none.json: no such file"),
         ("-o nowhere/page.html", "nowhere"),
     ],
 )

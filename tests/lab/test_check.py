@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab import check, read_kernel
@@ -232,6 +233,29 @@ def test_a_right_kernel_passes(tmp_path, text, launch):
     assert found.passed
     assert [trial.result for trial in found.trials] == ["right"] * len(SHAPES)
     assert found.counted == (288, 520)
+
+
+def test_the_cause_comes_before_what_follows_from_it(tmp_path):
+    text = changed(LINE, ("y[c * rows + r]", "y[c * cols + r]"))
+    kinds = [fault.kind for fault in check(read_kernel(written(tmp_path, text, FLAT), {})).faults]
+    assert kinds[0] == "wrong pitch of y"
+    assert "out of bounds" in kinds
+
+
+@pytest.mark.parametrize(
+    ("launch", "message"),
+    [
+        ({"block": "2000"}, r"block \(2000, 1, 1\) of kernel turn: along x it must be between 1 and 1024"),
+        ({"block": "64,32"}, r"block \(64, 32, 1\) of kernel turn has 2048 threads"),
+        ({"shared": "300000"}, "kernel turn wants 300000 bytes of shared memory"),
+        ({"grid": "1,65536", "block": "1"}, r"grid \(1, 65536, 1\) of kernel turn: along y"),
+        ({"grid": "2147483647"}, "2147483647 blocks of 128 threads for an x of 4x4: at most 4195328 threads"),
+    ],
+)
+def test_a_launch_that_no_device_takes_is_bad_usage(tmp_path, launch, message):
+    kernel = read_kernel(written(tmp_path, LINE, FLAT), {"grid": "1"} | launch)
+    with pytest.raises(UsageError, match=message):
+        check(kernel, [(4, 4)])
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in CATALOGUE if isinstance(entry, Kernel)])

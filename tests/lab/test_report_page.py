@@ -107,5 +107,5 @@ def test_a_file_that_bench_did_not_write_is_refused(tmp_path, text):
 def test_a_file_without_times_is_refused(tmp_path):
     with pytest.raises(UsageError, match="holds no times"):
         read_measured(bench_file(tmp_path, seconds=None))
-    with pytest.raises(UsageError, match="No such file"):
+    with pytest.raises(UsageError, match="no such file"):
         read_measured(tmp_path / "none.json")

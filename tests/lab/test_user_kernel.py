@@ -1,11 +1,14 @@
+import os
 import shutil
 
 import numpy as np
 import pytest
 
 from cornerturn.errors import CompileError, UsageError
+from cornerturn.files import TEXT_BYTES
 from cornerturn.kernels.kernel import CudaProgram
 from cornerturn.lab import check
+from cornerturn.lab.cuda_text import take_apart
 from cornerturn.lab.user_kernel import Recipe, read_kernel
 
 BODY = "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < rows * cols) y[i % cols * rows + i / cols] = x[i];"
@@ -26,7 +29,9 @@ def file(tmp_path):
 
 def test_a_header_comment_serves_instead_of_options(file):
     text = "// cornerturn: block = 64, 2 grid=ceil(rows * cols / 64), 1  args=x,y,rows,cols\n" + PLAIN
-    assert Recipe.of_header(text, "k.cu") == Recipe(block="64, 2", grid="ceil(rows * cols / 64), 1")
+    assert Recipe.of_comments(take_apart(text).comments, "k.cu") == Recipe(
+        block="64, 2", grid="ceil(rows * cols / 64), 1"
+    )
     launch = read_kernel(file(text), {}).launch(10, 13)
     assert (launch.grid, launch.block) == ((3, 1, 1), (64, 2, 1))
     assert launch.arguments == ("x", "y", 10, 13)
@@ -58,6 +63,10 @@ def test_arguments_take_the_parameters_types(file):
         ('extern "C" ' + PLAIN, "turn"),
         (PLAIN.replace("void turn", "void __launch_bounds__(128) turn"), "turn"),
         (PLAIN.replace("__global__ void", "static __global__ void"), "turn"),
+        (f"#if 0\n__global__ void old() {{}}\n#endif\n{PLAIN}", "turn"),
+        (f"#define KERNEL __global__ void\n{PLAIN.replace('__global__ void', 'KERNEL')}", "turn"),
+        (f"namespace a {{ namespace b {{ {PLAIN} }} }}", "a::b::turn"),
+        (f"namespace {{ {PLAIN} }}", "turn"),
         (f"template <int n>\n{PLAIN.replace('turn', 'many')}", "many<3>"),
     ],
 )
@@ -71,8 +80,8 @@ def test_the_kernel_is_found(file, text, entry):
 @pytest.mark.parametrize(
     ("text", "asked", "message"),
     [
-        ("int a;", LAUNCH, "k.cu has no __global__ function"),
-        (PLAIN + PLAIN.replace("turn", "spin"), LAUNCH, "k.cu has 2 kernels, turn, spin: choose one with --entry"),
+        ("__device__ int a;", LAUNCH, "k.cu has no __global__ function"),
+        (PLAIN + PLAIN.replace("turn", "spin"), LAUNCH, "k.cu has 2 kernels, spin, turn: choose one with --entry"),
         ("template <int n> " + PLAIN, LAUNCH, "turn is a template: give its arguments, as --entry 'turn<32>'"),
         (PLAIN, {"block": "128"}, "k.cu: the launch is not known: give --grid, or write a comment"),
         (PLAIN, {"grid": "1"}, "k.cu: the launch is not known: give --block, or write a comment"),
@@ -89,6 +98,35 @@ def test_the_kernel_is_found(file, text, entry):
             {**LAUNCH, "args": "x,y,rows,1,cols"},
             "argument 4 is a structure",
         ),
+        (
+            "struct S { int a, b; };" + PLAIN.replace("int rows, int cols", "S s"),
+            {**LAUNCH, "args": "x,y,rows", "grid": "1"},
+            "argument 3 is a structure",
+        ),
+        (
+            "struct S { float* a; };" + PLAIN.replace("float* y", "S s"),
+            LAUNCH,
+            "argument 2 is a structure",
+        ),
+        (
+            PLAIN.replace("int cols", "int cols, float scale"),
+            {**LAUNCH, "args": "x,y,rows,cols,1e300"},
+            "argument 5 is 1e+300, and a .f32",
+        ),
+        (
+            PLAIN.replace("int cols", "int cols, double scale"),
+            {**LAUNCH, "args": "x,y,rows,cols,1e300*1e300"},
+            "a .f64 holds at most",
+        ),
+        (PLAIN, {**LAUNCH, "args": "x,y,4294967296,cols"}, "does not fit in 32 bits"),
+        (PLAIN, {**LAUNCH, "args": "x,y,-2147483649,cols"}, "does not fit in 32 bits"),
+        (PLAIN, {**LAUNCH, "block": "()"}, "'()' is empty"),
+        (PLAIN, {**LAUNCH, "grid": "1e300*1e300*1e300"}, "is too large a number"),
+        (
+            f"namespace a {{ template <typename E> {PLAIN} }}",
+            LAUNCH,
+            "a::turn is a template: give its arguments, as --entry 'a::turn<float>'",
+        ),
     ],
 )
 def test_bad_usage_names_the_rule(file, text, asked, message):
@@ -98,11 +136,29 @@ def test_bad_usage_names_the_rule(file, text, asked, message):
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
-    with pytest.raises(UsageError, match="No such file"):
+    with pytest.raises(UsageError, match="no such file"):
         read_kernel(tmp_path / "none.cu", {})
     (tmp_path / "binary.cu").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="not a text file"):
         read_kernel(tmp_path / "binary.cu", {})
+
+
+def test_a_pipe_and_a_huge_file_are_refused_unread(tmp_path):
+    os.mkfifo(tmp_path / "pipe.cu")
+    with pytest.raises(UsageError, match="not a regular file"):
+        read_kernel(tmp_path / "pipe.cu", {})
+    with (tmp_path / "huge.cu").open("wb") as file:
+        file.truncate(TEXT_BYTES + 1)
+    with pytest.raises(UsageError, match="8388609 bytes are too many: at most 8388608"):
+        read_kernel(tmp_path / "huge.cu", {})
+
+
+@pytest.mark.parametrize(
+    "text", ["/* " * 40_000 + "*/" + PLAIN, "// padding\n" * 150_000 + PLAIN, "\n" * 60_000 + PLAIN]
+)
+def test_a_long_file_takes_the_time_of_its_length(file, text):
+    """Quadratic time, here or in the compiler's log, would be minutes."""
+    assert read_kernel(file(text), LAUNCH).entry == "turn"
 
 
 def test_a_compiler_log_keeps_its_lines(file):

@@ -80,7 +80,7 @@ def test_the_line_table_names_the_file_as_it_was_given(file: str):
         ("__device__ void f(int* a) {}", "own.cu has no kernel f: that function is not __global__"),
         (
             "template <class T> __global__ void f(T* a) {}",
-            "own.cu has no kernel f: it is a template: name an instance, such as f<32>",
+            "own.cu has no kernel f: it is a template: name an instance, such as f<float> or f<32>",
         ),
         (
             "__global__ void f(int* a) {} __global__ void f(float* a) {}",

@@ -39,6 +39,7 @@ def check(file: Path, sizes: list[Shape], **asked: str | None) -> None:
 
     The launch is given by options, or by a comment in the file:
 
+    \b
     // cornerturn: block=32,8 grid=ceil(cols/32),ceil(rows/32) args=x,y,rows,cols
 
     They are arithmetic over rows, cols and block.x, block.y, block.z. x is the input, rows x cols elements of 4
@@ -49,8 +50,6 @@ def check(file: Path, sizes: list[Shape], **asked: str | None) -> None:
     for shape in shapes:
         require_memory(*shape)
     kernel = read_kernel(file, {option: text for option, text in asked.items() if text is not None})
-    for shape in shapes:
-        kernel.launch(*shape)
     with progress_bar(len(shapes)) as advance:
         found = checking.check(kernel, shapes, step=partial(advance, 0, kernel.name))
     show(check_view(found, device_title(None, cold=False)))

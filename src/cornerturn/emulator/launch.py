@@ -14,7 +14,7 @@ from cornerturn.emulator.ptx import Entry, Variable, parse
 from cornerturn.emulator.races import Races
 from cornerturn.emulator.report import Emulation, Extent, Observer
 from cornerturn.emulator.wave import Wave
-from cornerturn.errors import EmulatorError
+from cornerturn.errors import EmulatorError, LaunchError
 
 WAVE_LANES = 1 << 15
 """Lanes run together: enough to hide the interpreter's own cost, few enough that registers stay in the caches."""
@@ -61,8 +61,9 @@ def emulate(
         races: look for accesses that nothing orders, which takes some of the time.
 
     Raises:
-        EmulatorError: the launch breaks a rule of the hardware, the PTX holds what the emulator does not know, or the
-            kernel cannot finish. Faults that a kernel survives are in the result's ``hazards`` instead.
+        LaunchError: the launch breaks a rule of the hardware.
+        EmulatorError: the PTX holds what the emulator does not know, or the kernel cannot finish. Faults that a
+            kernel survives are in the result's ``hazards`` instead.
     """
     kernel = _parse(ptx, entry)
     grid, block = _extent(kernel, "grid", grid, MAX_GRID), _extent(kernel, "block", block, MAX_BLOCK)
@@ -71,10 +72,10 @@ def emulate(
         raise EmulatorError(f"kernel {entry} wants clusters of blocks (__cluster_dims__): they are not emulated")
     symbols, static_bytes, local_bytes = _place_variables(kernel, memory)
     if not isinstance(shared_bytes, Integral) or shared_bytes < 0:
-        raise EmulatorError(f"{shared_bytes!r} bytes of dynamic shared memory for kernel {entry}: give 0 or more")
+        raise LaunchError(f"{shared_bytes!r} bytes of dynamic shared memory for kernel {entry}: give 0 or more")
     total_shared = static_bytes + int(shared_bytes)
     if total_shared > MAX_SHARED_BYTES:
-        raise EmulatorError(
+        raise LaunchError(
             f"kernel {entry} wants {total_shared} bytes of shared memory a block: at most {MAX_SHARED_BYTES}"
         )
     symbols |= _place_parameters(kernel, memory, arguments)
@@ -116,10 +117,10 @@ def _blocks_per_wave(block: Extent, shared: int) -> int:
 def _extent(kernel: Entry, name: str, extent: Extent, limits: Extent) -> Extent:
     """A grid or block of the launch, checked."""
     if not isinstance(extent, Sequence) or len(extent) != 3 or not all(isinstance(size, Integral) for size in extent):
-        raise EmulatorError(f"{name} {extent!r} of kernel {kernel.name}: give three integers, along x, y and z")
+        raise LaunchError(f"{name} {extent!r} of kernel {kernel.name}: give three integers, along x, y and z")
     for axis, (size, limit) in enumerate(zip(extent, limits, strict=True)):
         if not 1 <= size <= limit:
-            raise EmulatorError(
+            raise LaunchError(
                 f"{name} {extent} of kernel {kernel.name}: along {'xyz'[axis]} it must be between 1 and {limit}"
             )
     return int(extent[0]), int(extent[1]), int(extent[2])
@@ -128,15 +129,15 @@ def _extent(kernel: Entry, name: str, extent: Extent, limits: Extent) -> Extent:
 def _check_block(kernel: Entry, block: Extent) -> None:
     threads = block[0] * block[1] * block[2]
     if threads > MAX_BLOCK_THREADS:
-        raise EmulatorError(f"block {block} of kernel {kernel.name} has {threads} threads: at most {MAX_BLOCK_THREADS}")
+        raise LaunchError(f"block {block} of kernel {kernel.name} has {threads} threads: at most {MAX_BLOCK_THREADS}")
     if kernel.max_threads and threads > kernel.max_threads:
-        raise EmulatorError(
+        raise LaunchError(
             f"kernel {kernel.name} was compiled for at most {kernel.max_threads} threads a block (__launch_bounds__): "
             f"block {block} has {threads}"
         )
     required = kernel.required_block
     if required and block != (*required, 1, 1)[:3]:
-        raise EmulatorError(f"kernel {kernel.name} was compiled for blocks of {required} threads: got {block}")
+        raise LaunchError(f"kernel {kernel.name} was compiled for blocks of {required} threads: got {block}")
 
 
 def _place_variables(kernel: Entry, memory: Memory) -> tuple[dict[str, int], int, int]:

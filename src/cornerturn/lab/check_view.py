@@ -62,7 +62,7 @@ def _fault(fault: Fault, trials: Sequence[Trial]) -> list[RenderableType]:
 def _verdict(found: Check) -> Text:
     if found.passed:
         ran = sum(trial.result == "right" for trial in found.trials)
-        return Text(f"no fault found at {ran} shapes", "green")
+        return Text(f"no fault found at {ran} {'shape' if ran == 1 else 'shapes'}", "green")
     if not found.faults:
         return Text("nothing was checked: the kernel refuses every shape", "yellow")
     return Text(f"{len(found.faults)} {'fault' if len(found.faults) == 1 else 'faults'} found", "bold red")

@@ -1,5 +1,6 @@
 """Is a kernel right? A set of shapes, every fault that the emulator finds, and what a wrong output looks like."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from cornerturn.emulator import Emulation, Movement
-from cornerturn.errors import BarrierError, EmulatorError
+from cornerturn.errors import BarrierError, EmulatorError, LaunchError, UsageError
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.matrices import ELEMENT_BYTES, Matrix, distinct
-from cornerturn.lab.mistakes import recognise
+from cornerturn.lab.mistakes import CAUSES, recognise
 from cornerturn.lab.run import expected_output, run_emulated
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
@@ -19,6 +20,9 @@ Shape = tuple[int, int]
 
 SHAPES: tuple[Shape, ...] = ((256, 256), (97, 97), (288, 520), (100, 36), (67, 131), (1, 1), (1, 133), (133, 1))
 """Square, whole tiles and ragged; more than 2**17 elements; multiples of 4 only; ragged; tiny; one row; one column."""
+
+THREADS_PER_ELEMENT, SPARE_THREADS = 64, 1 << 22
+"""A launch of more threads than these is refused; a good kernel takes at most one an element, and a ragged edge."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Check:
 
     Attributes:
         trials: one for each shape.
-        faults: each kind at each line once, those of the memory before those of the output.
+        faults: each kind at each line once: first what tells the cause, then what the memory saw, then other outputs.
         emulation: the counts of the largest trial that ran to its end, None when none did.
         counted: the shape of that trial.
     """
@@ -90,7 +94,7 @@ def check(
         step: told how many shapes are done.
 
     Raises:
-        UsageError: the launch breaks a rule at one of the shapes.
+        UsageError: the launch breaks a rule at one of the shapes, or has far more threads than the shape has elements.
         CompileError: the kernel does not compile.
 
     Example:
@@ -99,6 +103,8 @@ def check(
         True
     """
     build(kernel, arch)
+    for rows, cols in shapes:
+        _require_moderate(kernel, rows, cols)
     trials: list[Trial] = []
     found: list[Fault] = []
     emulations: dict[Shape, Emulation] = {}
@@ -122,12 +128,28 @@ def check(
     )
 
 
+def _require_moderate(kernel: Kernel, rows: int, cols: int) -> None:
+    """Refuse a launch that would take minutes for a matrix of no such size."""
+    if kernel.refuses(rows, cols):
+        return
+    launch = kernel.launch(rows, cols)
+    blocks, threads = math.prod(launch.grid), math.prod(launch.block)
+    most = SPARE_THREADS + THREADS_PER_ELEMENT * rows * cols
+    if blocks * threads > most:
+        raise UsageError(
+            f"{blocks} blocks of {threads} threads for an x of {rows}x{cols}: at most {most} threads are run there "
+            f"({THREADS_PER_ELEMENT} an element and {SPARE_THREADS} more): give a smaller grid"
+        )
+
+
 def _try(kernel: Kernel, x: Matrix, arch: str) -> tuple[Emulation | None, list[Fault]]:
     """One shape: the counts, if the kernel ended, and its faults."""
     shape = x.shape[0], x.shape[1]
     stores = _Stores(x.size)
     try:
         run = run_emulated(kernel, x, arch, observer=stores)
+    except LaunchError as error:
+        raise UsageError(str(error).replace(build(kernel, arch).symbol, kernel.name)) from error
     except EmulatorError as error:
         return None, [_fatal(error, shape)]
     emulation = run.emulation
@@ -163,17 +185,15 @@ def _fatal(error: EmulatorError, shape: Shape) -> Fault:
 
 
 def _merge(found: Sequence[Fault], trials: Sequence[Trial]) -> tuple[Fault, ...]:
-    """Each kind at each line once, with all of its shapes."""
+    """Each kind at each line once, with all of its shapes; causes before what follows from them."""
     merged: dict[tuple[str, str], Fault] = {}
     for fault in found:
         known = merged.setdefault((fault.kind, fault.location), fault)
         shapes = dict.fromkeys(known.shapes + fault.shapes)
         merged[fault.kind, fault.location] = replace(known, shapes=tuple(shapes))
-    if not merged or not _right_only_for_square(trials):
-        return tuple(merged.values())
-    return tuple(
-        replace(fault, message=f"{fault.message} (square matrices come out right)") for fault in merged.values()
-    )
+    faults = sorted(merged.values(), key=lambda fault: fault.kind not in CAUSES)
+    note = " (square matrices come out right)" if _right_only_for_square(trials) else ""
+    return tuple(replace(fault, message=fault.message + note) for fault in faults)
 
 
 def _right_only_for_square(trials: Sequence[Trial]) -> bool:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from cornerturn.errors import UsageError
 
 MAX_LENGTH = 300
+MAX_BITS = 64
 GRAMMAR = "whole or decimal numbers, names, + - * / // %, ceil(), floor(), min(), max()"
 
 _BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction | int]] = {
@@ -41,7 +42,10 @@ def split(text: str) -> list[ast.expr]:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise UsageError(f"{text!r} is no expression: it may hold {GRAMMAR}") from error
-    return list(tree.elts) if isinstance(tree, ast.Tuple) else [tree]
+    trees = list(tree.elts) if isinstance(tree, ast.Tuple) else [tree]
+    if not trees:
+        raise UsageError(f"{text!r} is empty: give one expression or more, with commas between")
+    return trees
 
 
 def evaluate(tree: ast.expr, names: Mapping[str, int]) -> Fraction:
@@ -86,11 +90,13 @@ def whole(tree: ast.expr, names: Mapping[str, int]) -> int:
     """The value of an expression that must be a whole number.
 
     Raises:
-        UsageError: as `evaluate`, or it is not whole.
+        UsageError: as `evaluate`, or it is not whole, or needs more than 64 bits.
     """
     value = evaluate(tree, names)
     if value.denominator != 1:
         at = ", ".join(f"{name} = {number}" for name, number in names.items() if name in ast.unparse(tree))
         text = ast.unparse(tree)
         raise UsageError(f"{text} is not whole for {at}: write ceil({text}), or // for /")
+    if abs(value) >= 2**MAX_BITS:
+        raise UsageError(f"{ast.unparse(tree)} is too large a number: it needs more than {MAX_BITS} bits")
     return int(value)

@@ -13,6 +13,16 @@ from cornerturn.lab.matrices import Matrix
 
 Index = NDArray[np.int64]
 
+CAUSES = frozenset(
+    {
+        "not transposed",
+        "rows and cols exchanged",
+        "wrong pitch of y",
+        "wrong pitch of x",
+        "tiles not turned",
+        "tiles not moved",
+    }
+)
 _TILES = (64, 32, 16, 8, 4)
 
 
@@ -21,7 +31,7 @@ class Mistake:
     """What an output looks like.
 
     Attributes:
-        kind: its name, for example ``not transposed``.
+        kind: its name, for example ``not transposed``; one of `CAUSES` where the pattern tells what went wrong.
         message: a sentence with the evidence.
         index: flat index in y of the element that shows it first.
     """

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,14 @@ from typing import Any
 import numpy as np
 
 from cornerturn.errors import CompileError, UsageError
+from cornerturn.files import read_text
 from cornerturn.kernels.grid import accepts_all
 from cornerturn.kernels.kernel import Argument, CudaProgram, CudaSource, Extent, Kernel, Launch
+from cornerturn.lab.cuda_text import CudaText, kernels_in, plain_name, take_apart
 from cornerturn.lab.expressions import evaluate, split, whole
-from cornerturn.toolchain import DEFAULT_ARCH, compile_source, unavailable_reason
+from cornerturn.toolchain import DEFAULT_ARCH, Image, Module, compile_source, unavailable_reason
 
-_HEADER = re.compile(r"^\s*//\s*cornerturn:(.*)$", re.MULTILINE)
-_COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-_KERNEL = re.compile(
-    r"(?P<template>template\s*<[^{};]*>\s*)?(?:extern\s+\"\"\s*)?(?:static\s+|inline\s+)*"
-    r"\b__global__\b(?:\s+static|\s+void|\s+__launch_bounds__\s*\([^)]*\))*\s+(?P<name>\w+)\s*\("
-)
-_HOST_CODE = re.compile(r"<<<|\bmain\s*\(|^\s*#\s*include\b", re.MULTILINE)
+_UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _FLOATS: dict[str, type[np.floating[Any]]] = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 
 
@@ -44,16 +40,23 @@ class Recipe:
     shared: str = "0"
 
     @staticmethod
-    def of_header(text: str, file: str) -> "Recipe":
+    def of_comments(comments: Iterable[str], file: str) -> "Recipe":
         """The recipe in a source's comments: ``// cornerturn: block=32,8 grid=ceil(cols/32),rows``.
+
+        Args:
+            comments: what follows each ``//`` of the file.
+            file: its name.
 
         Raises:
             UsageError: a word of the comment is not key=value, or the key is unknown or given twice.
         """
         known = [field.name for field in fields(Recipe)]
         given: dict[str, str] = {}
-        for comment in _HEADER.findall(text):
-            for word in re.split(r"\s+(?=\w+\s*=)", comment.strip()):
+        for comment in comments:
+            title, colon, recipe = comment.partition(":")
+            if title.strip() != "cornerturn" or not colon:
+                continue
+            for word in re.split(r" (?=\w+ ?=)", " ".join(recipe.split())):
                 key, equals, value = (part.strip() for part in word.partition("="))
                 if not equals or key not in known or key in given:
                     rule = f"each of {', '.join(known)} once, as key=value"
@@ -75,20 +78,18 @@ def read_kernel(path: Path, asked: Mapping[str, str], arch: str = DEFAULT_ARCH) 
         CompileError: it does not compile; the compiler's log says why, and what NVRTC cannot take.
         MissingExtraError: NVRTC is not installed.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise UsageError(f"{path}: {reason}") from error
-    recipe = replace(Recipe.of_header(text, path.name), **asked)
+    text = read_text(path)
+    parts = take_apart(text)
+    recipe = replace(Recipe.of_comments(parts.comments, path.name), **asked)
     trees = {
         option: split(getattr(recipe, option))
         for option in ("block", "grid", "args", "shared")
         if _given(recipe, option, path.name)
     }
-    entry = recipe.entry or _only_kernel(text, path.name)
-    source = _source(path.name, text, entry)
-    launcher = Launcher(**trees, parameters=_parameters(source, arch))
+    language = _language(path.name, text, parts)
+    entry = recipe.entry or _only_kernel(_compiled(language(path.name, text, ()), parts, arch), parts, path.name)
+    source = language(path.name, text, (entry,))
+    launcher = Launcher(**trees, parameters=_parameters(_compiled(source, parts, arch).image(entry)))
     launcher.launch(32, 32)  # a recipe that breaks a rule does so before any work
     return Kernel(
         name=entry,
@@ -111,50 +112,48 @@ def _given(recipe: Recipe, option: str, file: str) -> bool:
     )
 
 
-def _only_kernel(text: str, file: str) -> str:
-    """The name of the one kernel in a source."""
-    code = _COMMENT_OR_STRING.sub(lambda match: '""' if match[0][0] == '"' else " ", text)
-    kernels = list(_KERNEL.finditer(code))
-    names = [match["name"] for match in kernels]
-    if not names:
+def _only_kernel(module: Module, parts: CudaText, file: str) -> str:
+    """The name of the one kernel that the compiler made of a source; what it says of itself only serves advice."""
+    symbols = re.findall(r"\.entry\s+([\w$]+)", module.ptx)
+    names = sorted({name for symbol in symbols if (name := plain_name(symbol))})
+    if len(names) == 1:
+        return names[0]
+    candidates = kernels_in(parts.code)
+    templates = [each for each in candidates if each.instance]
+    if not names and len(templates) == 1:
+        (one,) = templates
+        raise UsageError(f"{one.name} is a template: give its arguments, as --entry '{one.instance}'")
+    listed = names or [each.instance for each in templates]
+    if not listed:
         raise UsageError(f"{file} has no __global__ function")
-    if len(names) > 1:
-        raise UsageError(f"{file} has {len(names)} kernels, {', '.join(names)}: choose one with --entry")
-    if kernels[0]["template"]:
-        raise UsageError(f"{names[0]} is a template: give its arguments, as --entry '{names[0]}<32>'")
-    return names[0]
+    raise UsageError(f"{file} has {len(listed)} kernels, {', '.join(listed)}: choose one with --entry")
 
 
-def _source(file: str, text: str, entry: str) -> CudaSource:
-    """What the file is compiled from: with nvcc when it holds host code and nvcc is there, else with NVRTC."""
-    program = CudaProgram(file, text, (entry,))
-    if _host_code(text) and unavailable_reason(program) is None:
-        return program
-    return CudaSource(file, text, (entry,))
+def _language(file: str, text: str, parts: CudaText) -> type[CudaSource]:
+    """What the file is compiled as: with nvcc when it holds host code and nvcc is there, else with NVRTC."""
+    serves = parts.host_code and unavailable_reason(CudaProgram(file, text, ())) is None
+    return CudaProgram if serves else CudaSource
 
 
-def _host_code(text: str) -> str | None:
-    """The first sign of what NVRTC does not take."""
-    found = _HOST_CODE.search(_COMMENT_OR_STRING.sub(" ", text))
-    return found[0].strip() if found else None
-
-
-def _parameters(source: CudaSource, arch: str) -> tuple[str, ...]:
-    """The PTX types of the kernel's parameters, ``b`` and a number of bits for a structure."""
+def _compiled(source: CudaSource, parts: CudaText, arch: str) -> Module:
+    """The compiled source; where NVRTC fails on host code, the error says so."""
     try:
-        image = compile_source(source, arch).image(source.entries[0])
+        return compile_source(source, arch)
     except CompileError as error:
-        sign = _host_code(source.text)
-        if sign is None or isinstance(source, CudaProgram):
+        if parts.host_code is None or isinstance(source, CudaProgram):
             raise
         raise CompileError(
             f"{error}\n\nNVRTC compiles device code only: no host functions, no launches, no headers of the system; "
-            f"here stands {sign!r}.\n{unavailable_reason(CudaProgram(source.file, source.text, source.entries))}"
+            f"here stands {parts.host_code!r}.\n"
+            f"{unavailable_reason(CudaProgram(source.file, source.text, source.entries))}"
         ) from error
+
+
+def _parameters(image: Image) -> tuple[str, ...]:
+    """The PTX types of the kernel's parameters, and ``structure`` where one is an array of bytes."""
     signature = re.search(rf"\.entry\s+{re.escape(image.symbol)}\s*\(([^)]*)\)", image.ptx)
     declared = re.findall(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)([^,]*)", signature[1] if signature else "")
-    sizes = [re.search(r"\[(\d+)\]", rest) for _, rest in declared]
-    return tuple(f"b{8 * int(size[1])}" if size else name for (name, _), size in zip(declared, sizes, strict=True))
+    return tuple("structure" if "[" in rest else name for name, rest in declared)
 
 
 @dataclass(frozen=True)
@@ -205,15 +204,34 @@ class Launcher:
         arguments: list[Argument] = []
         for number, (tree, kind) in enumerate(zip(self.args, self.parameters, strict=True), 1):
             name = ast.unparse(tree)
+            if kind == "structure":
+                raise UsageError(f"argument {number} is a structure: only pointers and numbers can be passed")
             if name in ("x", "y") and kind.endswith("64"):
                 arguments.append(name)
             elif name in ("x", "y"):
                 raise UsageError(f"argument {number} is {name}, a pointer, but the parameter there is a .{kind}")
             elif kind in _FLOATS:
-                arguments.append(_FLOATS[kind](float(evaluate(tree, names))))
-            elif kind in ("b8", "u8", "b16", "u16", "b32", "u32", "b64", "u64", "s8", "s16", "s32", "s64"):
-                bits = int(kind[1:])
-                arguments.append(np.dtype(f"u{bits // 8}").type(whole(tree, names) % 2**bits))
+                arguments.append(_float(tree, names, kind, number))
             else:
-                raise UsageError(f"argument {number} is a structure: only pointers and numbers can be passed")
+                arguments.append(_integer(tree, names, kind, number))
         return tuple(arguments)
+
+
+def _float(tree: ast.expr, names: Mapping[str, int], kind: str, number: int) -> Argument:
+    with np.errstate(over="ignore"):
+        try:
+            value = _FLOATS[kind](float(evaluate(tree, names)))
+        except OverflowError:
+            value = _FLOATS[kind](np.inf)
+    if not np.isfinite(value):
+        most = np.finfo(_FLOATS[kind]).max
+        raise UsageError(f"argument {number} is {ast.unparse(tree)}, and a .{kind} holds at most {most:.3g}")
+    return value
+
+
+def _integer(tree: ast.expr, names: Mapping[str, int], kind: str, number: int) -> Argument:
+    """PTX does not tell a signed parameter from an unsigned one: the range is that of both."""
+    bits, value = int(kind[1:]), whole(tree, names)
+    if not -(2 ** (bits - 1)) <= value < 2**bits:
+        raise UsageError(f"argument {number} is {ast.unparse(tree)} = {value}, which does not fit in {bits} bits")
+    return _UNSIGNED[bits](value % 2**bits)

@@ -14,7 +14,7 @@ from cornerturn.errors import CompileError, MissingExtraError, UsageError
 from cornerturn.kernels.kernel import CudaSource
 from cornerturn.toolchain.module import Module
 
-OPTIONS = ("-std=c++17", "-lineinfo", "--no-source-include")
+OPTIONS = ("-std=c++17", "-lineinfo", "--no-source-include", "--disable-warnings")
 """Options of every compilation, besides the architecture."""
 
 
@@ -125,7 +125,7 @@ def _restore_name(ptx: str, name: str, file: str) -> str:
 
 
 def _explain(log: str, source: CudaSource, ptx: str) -> str:
-    """What a person needs of a compiler's log: errors and warnings, each with its line of the source.
+    """What a person needs of a compiler's log: errors, each with its line of the source.
 
     NVRTC parses name expressions in a file of its own: what it says of them there helps nobody.
     """
@@ -160,7 +160,7 @@ def no_kernel(file: str, entry: str, complaint: str) -> str:
     """That ``file`` has no such kernel, and why, as far as the compiler's complaint about the name tells."""
     reasons = {
         "instance of overloaded function": "there are more functions of that name, in the file or in CUDA: rename it",
-        "instance of function template": f"it is a template: name an instance, such as {entry}<32>",
+        "instance of function template": f"it is a template: name an instance, such as {entry}<float> or {entry}<32>",
         "non-__global__": "that function is not __global__",
     }
     reason = next((f": {reason}" for sign, reason in reasons.items() if sign in complaint), "")

@@ -1,12 +1,15 @@
 """Times from a GPU, as ``cornerturn bench --json`` wrote them."""
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cornerturn.errors import UsageError
-from cornerturn.files import refuse
+from cornerturn.files import read_text, refuse
+
+_TOO_MANY = 10**9  # rows or columns, far beyond any memory
 
 
 @dataclass(frozen=True)
@@ -50,17 +53,16 @@ def read_measured(path: Path) -> list[Measured]:
     Raises:
         UsageError: the file cannot be read, is no such file, or holds no times.
     """
+    text = read_text(path)
     try:
-        report = json.loads(path.read_text(encoding="utf-8"))
+        report = json.loads(text)
         device = str(report["device"]["name"])
         timed = [each for each in report["results"] if each["seconds"] is not None]
         found = [
             Measured(path.stem, device, *shape, tuple(_time(each) for each in timed if _shape(each) == shape))
             for shape in dict.fromkeys(map(_shape, timed))
         ]
-    except OSError as error:
-        raise refuse(path, str(error.strerror)) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise refuse(path, "not the JSON that `cornerturn bench --json FILE` writes") from error
     if not timed:
         raise UsageError(f"{path}: holds no times: make it on a GPU, with `cornerturn bench --device gpu --json FILE`")
@@ -68,9 +70,14 @@ def read_measured(path: Path) -> list[Measured]:
 
 
 def _shape(result: dict[str, Any]) -> tuple[int, int]:
-    return int(result["rows"]), int(result["cols"])
+    rows, cols = result["rows"], result["cols"]
+    if not all(type(extent) is int and 0 < extent < _TOO_MANY for extent in (rows, cols)):
+        raise ValueError("a shape is two positive integers")
+    return rows, cols
 
 
 def _time(result: dict[str, Any]) -> Time:
     seconds, gbps, roof_share = (float(result[key]) for key in ("seconds", "gbps", "roof_share"))
-    return Time(result["kernel"], bool(result["valid"]), seconds, gbps, roof_share)
+    if not all(math.isfinite(number) and number > 0 for number in (seconds, gbps, roof_share)):
+        raise ValueError("a time is positive and finite")
+    return Time(str(result["kernel"]), bool(result["valid"]), seconds, gbps, roof_share)
