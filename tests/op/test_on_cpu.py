@@ -68,10 +68,15 @@ KERNELS = [
     *(("cached_tiles", d, (130, 131), (1, 0), NEVER, 1, 3) for d in ("u1", "u2", "u4", "u8", "c16")),
     *(("streaming_tiles", d, (128, 72), (1, 0), ALWAYS, 0, 0) for d in ("u1", "u2", "u4", "u8", "c16")),
     *(("streaming_tiles", d, (192, 150), (1, 0), ALWAYS, 16, 0) for d in ("u1", "u2", "u4", "u8", "c16")),
+    *(("blocked_tiles", "u1", (rows, 1024), (1, 0), ALWAYS, at, 0) for rows, at in ((64, 0), (640, 0), (704, 9))),
+    *(("blocked_tiles", "u2", (rows, 1536), (1, 0), ALWAYS, at, 0) for rows, at in ((32, 0), (320, 0), (352, 16))),
+    *(("blocked_tiles", "u2", (2, 96, 512), (0, 2, 1), ALWAYS, at, 0) for at in (0, 62)),
     *(("staged_tiles", d, (1201, 75), (1, 0), ALWAYS, 0, 0) for d in ("u1", "u2")),
     *(("staged_tiles", d, (301, 43), (1, 0), ALWAYS, 0, 0) for d in ("u4", "u8", "c16")),
     *(("staged_tiles", d, (128, 64), (1, 0), ALWAYS, 3, 1) for d in ("u2", "u4", "u8", "c16")),
     ("staged_tiles", "u1", (64, 64), (1, 0), ALWAYS, 3, 1),
+    ("staged_tiles", "u1", (1201, 2100), (1, 0), ALWAYS, 0, 0),
+    ("staged_tiles", "c16", (3, 301, 43), (2, 0, 1), ALWAYS, 0, 0),
     *(("packed_tiles", d, (50, 90), (1, 0), ALWAYS, 8, 0) for d in ("u1", "u2", "u4", "u8", "c16")),
     *(
         ("interleave", d, (n, 150), (1, 0), s, 5, 0)
@@ -109,6 +114,14 @@ def test_elements_one_by_one(dtype: str) -> None:
     taken, result = engine(x[::-2, ::3, 1], ALWAYS)
     assert taken == ("single_elements" if x.itemsize in (1, 2, 4, 8, 16) else "gathered_runs")
     assert same_bits(result, x[::-2, ::3, 1])
+
+
+@pytest.mark.parametrize("cols", [64, 1000])
+def test_aliased_rows_that_end_within_a_tile(cols: int) -> None:
+    view = distinct((640, 1024), "u1")[:, :cols].T
+    taken, result = engine(view, ALWAYS)
+    assert taken == "blocked_tiles"
+    assert same_bits(result, view)
 
 
 def test_reversed_rows_keep_their_tiles() -> None:

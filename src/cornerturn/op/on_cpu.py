@@ -8,6 +8,7 @@ forked child launches.
 """
 
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -16,12 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.op import crew
-from cornerturn.op.planner import UNIT, Plan
+from cornerturn.op.arrays import empty_c_order
+from cornerturn.op.planner import BLOCK_LINES, UNIT, Plan
 
 Kernel = Callable[[int, int, NDArray[np.int64], int, int], None]
 
-SCRATCH_BYTES = 96 * 1024  # of each thread; few enough that malloc keeps them at hand
 LINE_BYTES = 64
+SCRATCH_BYTES = 96 * 1024  # enough for every kernel that works on less than a block
+BLOCKED = ("blocked_tiles", "staged_tiles")
+BLOCK_COLUMN_BYTES = (BLOCK_LINES + 1) * LINE_BYTES  # scratch of a block, for each of its columns
 TICKET_BYTES = 1 << 20
 TICKETS_PER_JOB = 32  # at least, unless tickets become small
 SMALL_TICKET_BYTES = 1 << 16
@@ -31,12 +35,13 @@ THREAD_BYTES = 1 << 19  # for each thread
 
 @dataclass(frozen=True, eq=False)
 class _Launch:
-    """A compiled kernel, the numbers of one job, its number of tickets, and how many threads it can keep busy."""
+    """A compiled kernel with the numbers of one job, and what to give it."""
 
     kernel: Kernel
     job: NDArray[np.int64]
     tickets: int
     threads: int
+    scratch_bytes: int
 
 
 def run(plan: Plan, source: int, destination: int, owners: object = None) -> None:
@@ -68,9 +73,19 @@ def thread_count() -> int:
 
 
 def _work(launch: _Launch, source: int, destination: int, counter: NDArray[np.int64], owners: object) -> None:
-    scratch = np.empty(SCRATCH_BYTES, np.uint8)
-    aligned = scratch.ctypes.data + LINE_BYTES - 1 & -LINE_BYTES
-    launch.kernel(source, destination, launch.job, counter.ctypes.data, aligned)
+    scratch = _memory.scratch
+    if scratch is None or scratch.size < launch.scratch_bytes:
+        scratch = _memory.scratch = empty_c_order((launch.scratch_bytes,), np.dtype(np.uint8))
+    launch.kernel(source, destination, launch.job, counter.ctypes.data, scratch.ctypes.data)
+
+
+class _Memory(threading.local):
+    """Scratch memory that each thread keeps: new pages for every call would cost more than many a call."""
+
+    scratch: NDArray[np.uint8] | None = None
+
+
+_memory = _Memory()
 
 
 @lru_cache(maxsize=4096)
@@ -83,10 +98,12 @@ def _launch(plan: Plan) -> _Launch:
     budget = min(TICKET_BYTES, max(SMALL_TICKET_BYTES, nbytes // TICKETS_PER_JOB))
 
     strips = -(-plan.rows.extent // plan.height)
-    if plan.kernel in ("streaming_tiles", "staged_tiles"):
+    if plan.kernel == "streaming_tiles" or plan.kernel in BLOCKED:
         strips += 1  # for the edges
     height = min(plan.height, plan.rows.extent)
     cols_step = min(plan.cols.extent, max(1, min(budget // height, ROW_CHUNK_BYTES) // place_bytes // unit) * unit)
+    if plan.kernel == "staged_tiles":
+        cols_step = min(plan.cols.extent, unit)  # it carries along what it leaves over, down one block
     walk_step = min(walk.extent, max(1, budget // (height * cols_step * place_bytes)))
     strips_step = min(strips, max(1, budget // (height * cols_step * place_bytes * walk_step)))
 
@@ -94,7 +111,9 @@ def _launch(plan: Plan) -> _Launch:
     tickets = pieces * math.prod(axis.extent for axis in outer)
     numbers = [tickets, *plan.rows, *plan.cols, *walk, plan.height, strips, strips_step, cols_step, walk_step]
     numbers += [plan.run, plan.stream, len(outer), *(number for axis in outer for number in axis)]
-    return _Launch(kernel, np.array(numbers, np.int64), tickets, min(tickets, max(1, nbytes // THREAD_BYTES)))
+    threads = min(tickets, max(1, nbytes // THREAD_BYTES))
+    scratch_bytes = SCRATCH_BYTES + (plan.run * BLOCK_COLUMN_BYTES if plan.kernel in BLOCKED else 0)
+    return _Launch(kernel, np.array(numbers, np.int64), tickets, threads, scratch_bytes)
 
 
 def _kernel(plan: Plan) -> tuple[Kernel, int, int]:
@@ -120,8 +139,10 @@ def _kernel(plan: Plan) -> tuple[Kernel, int, int]:
             return tiles.packed_tiles(item, rows, cols), item, cols
         case "streaming_tiles":
             return tiles.streaming_tiles(item, cols), item, cols
+        case "blocked_tiles":
+            return tiles.blocked_tiles(item), item, plan.run
         case "staged_tiles":
-            return tiles.staged_tiles(item, cols), item, cols
+            return tiles.staged_tiles(item), item, plan.run
         case "cached_tiles":
             return tiles.cached_tiles(item, rows, cols), item, cols
         case other:

@@ -1,8 +1,8 @@
 """From a problem to the kernel that solves it."""
 
-import os
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from pathlib import Path
 
 from cornerturn.op.arrays import CACHE_LINE_BYTES, StridedView
 from cornerturn.op.problem import Axis, Problem, canonical
@@ -14,6 +14,10 @@ GATHERED_BYTES = 2048
 SHORT_EXTENT_MAX = 32  # longest axis with a kernel of its own
 PACKED_ROW_BYTES_MAX = 1024
 PACKED_BYTES_MIN = 4 * CACHE_LINE_BYTES  # less is not worth the way through scratch memory
+STRIP_LINES = 2  # whole lines that a strip writes of each output row, one after the other
+BLOCK_LINES = 4
+BLOCK_TILES_MAX = 32
+ALIASED_PITCH_BYTES = 1024  # rows a multiple of this apart share a quarter of a first cache's sets, or fewer
 ELEMENT_BLOCK = 64  # rows and columns of elements moved one by one: the first cache holds the lines of both sides
 
 
@@ -147,16 +151,20 @@ def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[A
         return Plan(problem, "interleave", why, stream, rows, cols, rest, (rows.extent, lanes), rows.extent, run)
 
     tile = _power_of_two(min(rows.extent, lanes)), _power_of_two(min(cols.extent, lanes))
+    square = tile == (lanes, lanes)
     agree = _lines_agree(cols, *outer) and line_offset % item == 0
-    if stream and tile[0] == lanes and agree:
-        kernel, why, height = "streaming_tiles", "output rows start alike in a cache line", 2 * lanes
+    if stream and square and agree and item <= 2 and rows.stride_in % ALIASED_PITCH_BYTES == 0:
+        kernel, why, height = "blocked_tiles", "input rows fall on each other in the caches", BLOCK_LINES * lanes
+    elif stream and tile[0] == lanes and agree:
+        kernel, why, height = "streaming_tiles", "output rows start alike in a cache line", STRIP_LINES * lanes
     elif stream and packed_out and PACKED_BYTES_MIN // tile[1] <= rows.extent * item <= PACKED_ROW_BYTES_MAX:
         kernel, why, height = "packed_tiles", "short output rows leave together", rows.extent
-    elif stream and tile[0] == lanes:
-        kernel, why, height = "staged_tiles", "output rows start anywhere in a cache line", 8 * lanes
+    elif stream and square:
+        kernel, why, height = "staged_tiles", "output rows start anywhere in a cache line", BLOCK_LINES * lanes
     else:
-        kernel, why, height = "cached_tiles", "the caches hold the output, or its rows are short", 2 * tile[0]
-    return Plan(problem, kernel, f"two axes change places; {why}", stream, rows, cols, rest, tile, height)
+        kernel, why, height = "cached_tiles", "the caches hold the output, or its rows are short", STRIP_LINES * tile[0]
+    why = f"two axes change places; {why}"
+    return Plan(problem, kernel, why, stream, rows, cols, rest, tile, height, _block_cols(lanes))
 
 
 def _nearest(axes: list[Axis], than: Axis) -> tuple[Axis, list[Axis]]:
@@ -180,8 +188,22 @@ def _power_of_two(extent: int) -> int:
 @cache
 def streaming_bytes() -> int:
     """Return the output size in bytes from which writing past the caches pays: half of the last-level cache."""
-    try:
-        size = os.sysconf("SC_LEVEL3_CACHE_SIZE")
-    except (ValueError, OSError):  # the system does not know the name
-        size = 0
-    return max(size, 1 << 24) // 2
+    return cache_bytes(level=3, otherwise=1 << 24) // 2
+
+
+def _block_cols(lanes: int) -> int:
+    """Return how many columns a block holds: its half-transposed tiles take half of the second cache."""
+    tiles = cache_bytes(level=2, otherwise=1 << 18) // 2 // (BLOCK_LINES * lanes * CACHE_LINE_BYTES)
+    return min(tiles, BLOCK_TILES_MAX) * lanes
+
+
+@cache
+def cache_bytes(level: int, otherwise: int) -> int:
+    """Return the size of a data cache as Linux tells it, or ``otherwise``."""
+    for index in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            if (index / "level").read_text().strip() == str(level):
+                return int((index / "size").read_text().strip().removesuffix("K")) * 1024
+        except (OSError, ValueError):
+            continue
+    return otherwise

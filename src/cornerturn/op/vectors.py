@@ -177,8 +177,21 @@ def _literals(*arguments: Any) -> list[int]:
     return [argument.literal_value for argument in arguments]
 
 
-def _load_rows(builder: Any, address: Any, pitch: Any, count: int, vector: ir.VectorType) -> list[Any]:
-    return [_load(builder, _step(builder, address, pitch, i), vector) for i in range(count)]
+def _prefetch(builder: Any, address: Any) -> None:
+    """Ask for the line at an address, which need not exist."""
+    pointer = _I8.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointer, _I32, _I32, _I32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+    read, keep, data = (ir.Constant(_I32, flag) for flag in (0, 3, 1))
+    builder.call(function, [builder.inttoptr(address, pointer), read, keep, data])
+
+
+def _load_rows(builder: Any, address: Any, pitch: Any, count: int, vector: ir.VectorType, ahead: int = 0) -> list[Any]:
+    rows = [_step(builder, address, pitch, i) for i in range(count)]
+    if ahead:
+        for row in rows:
+            _prefetch(builder, builder.add(row, ir.Constant(_I64, ahead)))
+    return [_load(builder, row, vector) for row in rows]
 
 
 def _store_rows(builder: Any, rows: list[Any], address: Any, pitch: Any, stream: bool) -> None:
@@ -187,9 +200,10 @@ def _store_rows(builder: Any, rows: list[Any], address: Any, pitch: Any, stream:
 
 
 def _square_in_stages(
-    builder: Any, source: Any, source_pitch: Any, target: Any, target_pitch: Any, scratch: Any, item: int, stream: bool
+    builder: Any, places: tuple[Any, Any, Any, Any, Any], item: int, ahead: int, stream: bool
 ) -> None:
-    """Emit two loops over groups of vectors: neighbours first, then every eighth."""
+    """Emit two loops over groups of vectors: neighbours first, then every eighth. ``places``: see transpose_tile."""
+    source, source_pitch, target, target_pitch, scratch = places
     lanes = LINE // item
     first, second = _STAGE_VECTORS, lanes // _STAGE_VECTORS
     vector = _vector(lanes, item)
@@ -197,7 +211,7 @@ def _square_in_stages(
     with for_range(builder, ir.Constant(_I64, second)) as loop:
         row = builder.mul(loop.index, stage)
         address = builder.add(source, builder.mul(row, source_pitch))
-        rows = _exchange(builder, _load_rows(builder, address, source_pitch, first, vector), item)
+        rows = _exchange(builder, _load_rows(builder, address, source_pitch, first, vector, ahead), item)
         _store_rows(builder, rows, builder.add(scratch, builder.mul(row, line)), line, False)
     with for_range(builder, stage) as loop:
         address = builder.add(scratch, builder.mul(loop.index, line))
@@ -217,24 +231,54 @@ def transpose_tile(
     item: Any,
     rows: Any,
     cols: Any,
+    ahead: Any,
     stream: Any,
 ) -> Any:
     """Transpose a tile in registers: one vector load a row, one vector store a column.
 
     A square of more vectors than processors have registers takes two stages through TILE_SCRATCH_BYTES of scratch.
+    Where ahead is not 0, the line so many bytes further on in each row is prefetched.
     """
-    size, height, width, streams = _literals(item, rows, cols, stream)
+    size, height, width, distance, streams = _literals(item, rows, cols, ahead, stream)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         source, source_pitch, target, target_pitch, scratch, *_ = args
         if height == width == LINE // size > _REGISTERS:
-            _square_in_stages(builder, source, source_pitch, target, target_pitch, scratch, size, bool(streams))
+            places = source, source_pitch, target, target_pitch, scratch
+            _square_in_stages(builder, places, size, distance, bool(streams))
         else:
-            loaded = _load_rows(builder, source, source_pitch, height, _vector(width, size))
+            loaded = _load_rows(builder, source, source_pitch, height, _vector(width, size), distance)
             _store_rows(builder, _tile(builder, loaded, size), target, target_pitch, bool(streams))
         return context.get_dummy_value()
 
-    return types.void(source, source_pitch, target, target_pitch, scratch, item, rows, cols, stream), generate
+    arguments = (source, source_pitch, target, target_pitch, scratch, item, rows, cols, ahead, stream)
+    return types.void(*arguments), generate
+
+
+@_intrinsic
+def exchange_rows(
+    context: Any,
+    source: Any,
+    source_pitch: Any,
+    target: Any,
+    target_pitch: Any,
+    item: Any,
+    count: Any,
+    distance: Any,
+    stream: Any,
+) -> Any:
+    """Do one stage of the transpose of squares that are a line wide: count rows, distance lanes apart."""
+    size, rows, lanes_apart, streams = _literals(item, count, distance, stream)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        source, source_pitch, target, target_pitch, *_ = args
+        loaded = _load_rows(builder, source, source_pitch, rows, _vector(LINE // size, size))
+        exchanged = _exchange(builder, loaded, size, lanes_apart)
+        _store_rows(builder, exchanged, target, target_pitch, bool(streams))
+        return context.get_dummy_value()
+
+    arguments = (source, source_pitch, target, target_pitch, item, count, distance, stream)
+    return types.void(*arguments), generate
 
 
 @_intrinsic
@@ -285,11 +329,7 @@ def prefetch(context: Any, address: Any) -> Any:
     """Ask for the line at an address, which need not exist."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _I8.as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer, _I32, _I32, _I32])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        read, keep, data = (ir.Constant(_I32, flag) for flag in (0, 3, 1))
-        builder.call(function, [builder.inttoptr(args[0], pointer), read, keep, data])
+        _prefetch(builder, args[0])
         return context.get_dummy_value()
 
     return types.void(address), generate
