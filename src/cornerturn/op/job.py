@@ -1,8 +1,8 @@
 """The numbers that a CPU kernel reads: one array of 64-bit integers, laid out here and nowhere else.
 
 A kernel is called by every thread at once as ``kernel(source, target, job, counter, scratch)``: two addresses, the job,
-the address of the counter from which the threads draw tickets, and the address of memory of the thread's own. A
-ticket is one piece of the output: a chunk of the walk, of a group of strips, of one index of the outer axes.
+an array of one number from which the threads draw tickets, and the address of memory of the thread's own. A ticket is
+one piece of the output: a chunk of the walk, of a group of strips, of one index of the outer axes.
 """
 
 from cornerturn.op.vectors import Job, compiled

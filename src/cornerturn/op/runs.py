@@ -16,7 +16,7 @@ from cornerturn.op.job import (
     WALK_OUT,
     piece,
 )
-from cornerturn.op.vectors import LINE, Job, Kernel, compiled, copy_run, fence, move, take_ticket
+from cornerturn.op.vectors import LINE, Counter, Job, Kernel, compiled, copy_run, fence, move, take_ticket
 
 
 @cache
@@ -24,7 +24,7 @@ def long_runs() -> Kernel:
     """Return the kernel for long runs: a row is one run, its columns are bytes."""
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, walk_in, walk_out = job[TICKETS], job[WALK_IN], job[WALK_OUT]
         row_in, row_out, stream = job[ROW_IN], job[ROW_OUT], job[STREAM]
         ticket = take_ticket(counter)
@@ -46,7 +46,7 @@ def line_runs() -> Kernel:
     """Return the kernel for runs of whole lines, RUN bytes each, that start a line of the output."""
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, walk_in, walk_out, rows, height = job[TICKETS], job[WALK_IN], job[WALK_OUT], job[ROWS], job[HEIGHT]
         row_in, row_out, col_in, col_out, run = job[ROW_IN], job[ROW_OUT], job[COL_IN], job[COL_OUT], job[RUN]
         ticket = take_ticket(counter)
@@ -77,7 +77,7 @@ def gathered_runs(item: int) -> Kernel:
     """
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, walk_in, walk_out, rows, height = job[TICKETS], job[WALK_IN], job[WALK_OUT], job[ROWS], job[HEIGHT]
         row_in, row_out, col_in, col_out, run = job[ROW_IN], job[ROW_OUT], job[COL_IN], job[COL_OUT], job[RUN]
         stream = job[STREAM]
@@ -108,7 +108,7 @@ def single_elements(item: int) -> Kernel:
     """Return the kernel for any strides: blocks of rows and columns, small enough for the first cache."""
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, walk_in, walk_out, rows, height = job[TICKETS], job[WALK_IN], job[WALK_OUT], job[ROWS], job[HEIGHT]
         row_in, row_out, col_in, col_out = job[ROW_IN], job[ROW_OUT], job[COL_IN], job[COL_OUT]
         ticket = take_ticket(counter)

@@ -10,6 +10,7 @@ from functools import cache
 from cornerturn.op.job import COL_OUT, HEIGHT, ROW_IN, ROWS, RUN, STREAM, TICKETS, WALK_IN, WALK_OUT, piece
 from cornerturn.op.vectors import (
     LINE,
+    Counter,
     Job,
     Kernel,
     compiled,
@@ -30,7 +31,7 @@ def deinterleave(item: int, cols: int) -> Kernel:
     lanes = LINE // item
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, walk_in, walk_out, rows, height = job[TICKETS], job[WALK_IN], job[WALK_OUT], job[ROWS], job[HEIGHT]
         col_out, stream = job[COL_OUT], job[STREAM]
         pitch = height * item + LINE
@@ -66,7 +67,7 @@ def interleave(item: int, rows: int) -> Kernel:
     packed = rows * item
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, walk_in, walk_out = job[TICKETS], job[WALK_IN], job[WALK_OUT]
         row_in, step, stream = job[ROW_IN], job[RUN], job[STREAM]
         ticket = take_ticket(counter)

@@ -12,6 +12,7 @@ from cornerturn.op.job import COL_OUT, COLS, HEIGHT, ROW_IN, ROWS, RUN, STREAM, 
 from cornerturn.op.vectors import (
     LINE,
     TILE_SCRATCH_BYTES,
+    Counter,
     Job,
     Kernel,
     compiled,
@@ -33,7 +34,7 @@ def cached_tiles(item: int, rows: int, cols: int) -> Kernel:
     """Return the kernel for outputs that the caches hold, or whose rows are shorter than a line: plain stores."""
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, all_rows, walk_in, walk_out = job[TICKETS], job[ROWS], job[WALK_IN], job[WALK_OUT]
         last_row, last_col, row_in, col_out = job[ROWS] - rows, job[COLS] - cols, job[ROW_IN], job[COL_OUT]
         height = job[HEIGHT]
@@ -61,7 +62,7 @@ def packed_tiles(item: int, rows: int, cols: int) -> Kernel:
     """Return the kernel for short output rows that follow each other: ``cols`` of them meet in scratch memory."""
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, all_rows, walk_in, walk_out = job[TICKETS], job[ROWS], job[WALK_IN], job[WALK_OUT]
         last_row, last_col, row_in, col_out = job[ROWS] - rows, job[COLS] - cols, job[ROW_IN], job[COL_OUT]
         stream = job[STREAM]
@@ -95,7 +96,7 @@ def streaming_tiles(item: int, cols: int) -> Kernel:
     ahead = _AHEAD if cols == rows else 0
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, walk_in, walk_out = job[TICKETS], job[WALK_IN], job[WALK_OUT]
         last_row, last_col, row_in, col_out = job[ROWS] - rows, job[COLS] - cols, job[ROW_IN], job[COL_OUT]
         strip_lines = job[HEIGHT] // rows  # whole lines that a strip writes of each output row
@@ -143,7 +144,7 @@ def blocked_tiles(item: int) -> Kernel:
     every = rows // _GROUP
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, walk_in, walk_out, run = job[TICKETS], job[WALK_IN], job[WALK_OUT], job[RUN]
         last_row, last_col, row_in, col_out = job[ROWS] - rows, job[COLS] - rows, job[ROW_IN], job[COL_OUT]
         strip_lines = job[HEIGHT] // rows  # whole lines that a strip writes of each output row
@@ -217,7 +218,7 @@ def staged_tiles(item: int) -> Kernel:
     every = rows // group
 
     @compiled
-    def kernel(source: int, target: int, job: Job, counter: int, scratch: int) -> None:
+    def kernel(source: int, target: int, job: Job, counter: Counter, scratch: int) -> None:
         tickets, walk_in, walk_out, run = job[TICKETS], job[WALK_IN], job[WALK_OUT], job[RUN]
         last_row, last_col, row_in, col_out = job[ROWS] - rows, job[COLS] - rows, job[ROW_IN], job[COL_OUT]
         strip_lines = job[HEIGHT] // rows

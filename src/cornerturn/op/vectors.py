@@ -14,6 +14,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.core.cgutils import for_range
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 LINE = 64
 """Bytes of a cache line on every host that matters (Apple's 128-byte lines take two)."""
@@ -28,8 +29,9 @@ _REGISTERS = 16  # vectors that are held at once; hosts with shorter registers s
 _STAGE_VECTORS = 8
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Job = Sequence[int]  # to the type checker; an array of int64 to Numba
-Kernel = Callable[[int, int, Any, int, int], None]
+Job = Sequence[int]  # to the type checker; to Numba these are arrays of int64
+Counter = Sequence[int]
+Kernel = Callable[[int, int, Any, Any, int], None]
 
 
 def compiled(function: Function) -> Function:
@@ -337,10 +339,10 @@ def prefetch(context: Any, address: Any) -> Any:
 
 @_intrinsic
 def take_ticket(context: Any, counter: Any) -> Any:
-    """Add one to the 64-bit counter at an address, atomically, and return what it was."""
+    """Add one to the first element of an array of int64, atomically, and return what it was."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = builder.inttoptr(args[0], _I64.as_pointer())
+        pointer = make_array(signature.args[0])(context, builder, args[0]).data
         return builder.atomic_rmw("add", pointer, ir.Constant(_I64, 1), "monotonic")
 
     return types.int64(counter), generate
