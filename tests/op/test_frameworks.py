@@ -42,6 +42,11 @@ class TestDLPack:
         assert isinstance(y, Standard)
         np.testing.assert_array_equal(y.array, X.T, strict=True)
 
+    def test_matrices_are_the_last_two_axes_also_where_x_does_not_count_its_own(self):
+        np.testing.assert_array_equal(cornerturn.matrix_transpose(Exported(X)), np.matrix_transpose(X), strict=True)
+        with pytest.raises(UsageError, match="x has 1; give it at least two"):
+            cornerturn.matrix_transpose(Exported(X[0, 0]))
+
     @pytest.mark.parametrize(
         ("x", "out", "message"),
         [

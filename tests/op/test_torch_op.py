@@ -66,6 +66,29 @@ class TestValues:
             assert torch.equal(y, x.t())
 
 
+@pytest.mark.parametrize("size", [3, 300])
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "uint1"])
+def test_dtypes_that_torch_does_not_copy(dtype, size):
+    if not hasattr(torch, dtype):
+        pytest.skip(f"this PyTorch has no {dtype}")
+    plain = torch.arange(size * size).to(torch.uint8).reshape(size, size)
+    x = plain.view(getattr(torch, dtype))
+    assert bits(cornerturn.transpose(x).view(torch.uint8)) == bits(plain.t())
+    out = torch.empty(size, size, dtype=torch.uint8)
+    cornerturn.transpose(x, out=out.view(x.dtype))
+    assert bits(out) == bits(plain.t())
+
+
+@pytest.mark.parametrize("size", [3, 300])
+@pytest.mark.parametrize("held", [0, 8])
+def test_tensors_whose_storage_was_taken_away(size, held):
+    x, gone = torch.zeros(size, size), torch.zeros(size, size)
+    gone.untyped_storage().resize_(held)
+    for arguments in ({"x": gone}, {"x": gone, "out": torch.empty(size, size)}, {"x": x, "out": gone}):
+        with pytest.raises(UsageError, match=f"has a storage of {held} bytes: it was resized"):
+            cornerturn.transpose(**arguments)
+
+
 def test_the_other_public_functions():
     x = distinct(2, 3, 4)
     assert torch.equal(cornerturn.matrix_transpose(x), x.mT)
@@ -79,6 +102,30 @@ class TestOut:
         assert cornerturn.transpose(x, out=out) is out
         assert torch.equal(out, x.t())
         assert memory[1::2].eq(-1).all()
+
+    @pytest.mark.parametrize("size", [4, 300])
+    def test_autograd_notices_what_was_overwritten(self, size):
+        weight, buffer = torch.ones(size, size, requires_grad=True), torch.empty(size, size)
+        cornerturn.transpose(torch.full((size, size), 2.0), out=buffer)
+        loss = (weight * buffer).sum()
+        cornerturn.transpose(torch.full((size, size), 5.0), out=buffer)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+
+    @pytest.mark.parametrize("size", [3, 300])
+    def test_elements_that_overlap_are_refused(self, size):
+        out = torch.zeros(2 * size * size).as_strided((size, size), (size - 1, 1))
+        with pytest.raises(UsageError, match="several elements share one place"):
+            cornerturn.transpose(torch.ones(size, size), out=out)
+
+    @pytest.mark.parametrize("size", [3, 300])
+    def test_tensors_of_inference_mode_are_written_only_there(self, size):
+        x = torch.randn(size, size)
+        with torch.inference_mode():
+            out = torch.empty(size, size)
+            assert torch.equal(cornerturn.transpose(x, out=out), x.t())
+        with pytest.raises(UsageError, match=r"only there: pass out\.clone"):
+            cornerturn.transpose(x, out=out)
 
     def test_a_copy_onto_itself_is_allowed(self):
         x = distinct(3, 4)

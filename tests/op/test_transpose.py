@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cornerturn import explain_plan, matrix_transpose, permute_dims, transpose
 from cornerturn.errors import UsageError
+from cornerturn.op import on_cpu
 from cornerturn.op.transpose import SMALL_BYTES
 
 Array = NDArray[Any]
@@ -198,7 +199,32 @@ def test_interleaved_views_of_one_buffer_do_not_overlap() -> None:
     assert_same_bits(out, expected)
 
 
+@pytest.mark.parametrize("dtype", ["S0", "U0", "V0", []])
+@pytest.mark.parametrize("shape", [(3, 4), (300, 200)])
+def test_elements_of_no_bytes_keep_their_dtype(dtype: Any, shape: tuple[int, int]) -> None:
+    x, room = (np.zeros(shape, [("a", dtype)])["a"] for shape in (shape, (2 * shape[1], shape[0])))
+    assert x.itemsize == 0
+    y = transpose(x)
+    assert (y.dtype, y.shape) == (x.dtype, shape[::-1])
+    for out in (y, room[::2], x.T):
+        assert transpose(x, out=out) is out
+
+
+@pytest.mark.parametrize("shape", [(30, 40), (300, 400)])
+def test_where_numba_does_not_compile_numpy_copies(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int]) -> None:
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    monkeypatch.setattr(on_cpu, "run", None)
+    x = distinct(shape, "V12")[::-1]
+    assert_same_bits(transpose(x), x.T)
+    out = np.empty((shape[1], 2 * shape[0]), "V12")[:, ::2]
+    assert_same_bits(transpose(x, out=out), x.T)
+    assert "numpy_copy" in str(explain_plan(x))
+    assert "NUMBA_DISABLE_JIT is set" in str(explain_plan(x))
+
+
 X = np.arange(12.0).reshape(3, 4)
+EMPTY = np.zeros((3, 4), [])
 BROADCAST = np.lib.stride_tricks.as_strided(np.empty(3), (4, 3), (0, 8))
 SLIDING = np.lib.stride_tricks.as_strided(np.empty(6), (4, 3), (8, 8))
 READ_ONLY = np.empty((4, 3))
@@ -213,6 +239,15 @@ READ_ONLY.flags.writeable = False
         (lambda: transpose(X, (0,)), r"got \(0,\)"),
         (lambda: transpose(X, 1), "axes must be a sequence of integers: got 1"),
         (lambda: transpose(X, (0.5, 1)), "axes must be a sequence of integers"),
+        (lambda: transpose(X, {1, 0}), r"axes must be a sequence of integers: got \{0, 1\}"),
+        (lambda: transpose(X, frozenset((1, 0))), "axes must be a sequence of integers"),
+        (lambda: transpose(X, {1: "a", 0: "b"}), "axes must be a sequence of integers"),
+        (lambda: transpose(X, b"\1\0"), "axes must be a sequence of integers"),
+        (lambda: transpose(X, (True, False)), r"axes must be a sequence of integers: got \(True, False\)"),
+        (lambda: transpose(X, np.array([True, False])), "axes must be a sequence of integers"),
+        (lambda: matrix_transpose([[1, 2]]), "takes an array: got list"),
+        (lambda: transpose(X, out=np.ma.zeros((4, 3))), "out must not be a masked array"),
+        (lambda: explain_plan(EMPTY), "is empty"),
         (lambda: transpose([[1, 2]]), "list"),
         (lambda: transpose(np.array([[None]])), "dtype object holds references"),
         (lambda: transpose(np.zeros(2, [("a", "O"), ("b", "f4")])), "holds references"),

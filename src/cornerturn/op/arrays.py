@@ -1,8 +1,8 @@
 """Any array becomes one noun: a pointer, a shape and strides. Elements are opaque bytes from here on."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,8 @@ class StridedView:
     def permuted(self, axes: Sequence[int]) -> "StridedView":
         """Return the same elements with axis ``axes[i]`` in place i; nothing moves."""
         shape = tuple(self.shape[axis] for axis in axes)
-        return replace(self, shape=shape, strides=tuple(self.strides[axis] for axis in axes))
+        strides = tuple(self.strides[axis] for axis in axes)
+        return StridedView(self.pointer, self.itemsize, shape, strides, self.owner)
 
     @property
     def nested(self) -> bool:
@@ -76,11 +77,13 @@ def normalized_axes(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
         ((2, 1, 0), (0, 2, 1))
 
     Raises:
-        UsageError: ``axes`` is not a permutation of the array's axes.
+        UsageError: ``axes`` is no sequence, or not a permutation of the array's axes.
     """
     if axes is None:
         return tuple(range(ndim - 1, -1, -1))
     try:
+        if isinstance(axes, Set | Mapping | str | bytes | bytearray) or any(isinstance(axis, bool) for axis in axes):
+            raise TypeError  # they hold integers, but in no order, or not as axes
         given = tuple(axis.__index__() for axis in axes)
     except (TypeError, AttributeError):
         raise UsageError(f"axes must be a sequence of integers: got {axes!r}") from None
@@ -117,11 +120,11 @@ def check_destination(source: StridedView, destination: StridedView) -> None:
             f"out has strides of {destination.strides} bytes: several elements share one place; "
             "pass an array that owns each"
         )
-    (start, end), (start_out, end_out) = _bounds(source), _bounds(destination)
+    (start, end), (start_out, end_out) = bounds(source), bounds(destination)
     if end <= start_out or end_out <= start:
         return
     try:
-        shared = bool(np.shares_memory(_as_array(source), _as_array(destination), max_work=_OVERLAP_EFFORT))
+        shared = bool(np.shares_memory(as_array(source), as_array(destination), max_work=_OVERLAP_EFFORT))
     except np.exceptions.TooHardError:
         shared = True
     if shared:
@@ -131,7 +134,7 @@ def check_destination(source: StridedView, destination: StridedView) -> None:
         )
 
 
-def _bounds(view: StridedView) -> tuple[int, int]:
+def bounds(view: StridedView) -> tuple[int, int]:
     """Return the address of a view's first byte, and the one past its last; the same if it is empty."""
     if 0 in view.shape:
         return view.pointer, view.pointer
@@ -148,12 +151,12 @@ class _Memory:
         self.__array_interface__ = {
             "version": 3,
             "typestr": f"|V{view.itemsize}",
-            "data": (view.pointer, True),
+            "data": (view.pointer, False),
             "shape": view.shape,
             "strides": view.strides,
         }
 
 
-def _as_array(view: StridedView) -> AnyArray:
-    """Return an array of opaque elements over a view; nothing reads its memory."""
+def as_array(view: StridedView) -> AnyArray:
+    """Return an array of opaque elements over a view; the caller keeps its memory alive."""
     return np.asarray(_Memory(view))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cornerturn.errors import UsageError
-from cornerturn.op.arrays import check_ndim, empty_c_order, normalized_axes, view_of
+from cornerturn.op.arrays import AnyArray, check_ndim, empty_c_order, normalized_axes, view_of
 from cornerturn.op.engines import move_on_cpu
 
 _CPU = 1  # kDLCPU
@@ -28,17 +28,26 @@ def transpose(x: Any, axes: Sequence[int] | None = None, out: Any = None) -> Any
     """
     if out is not None:
         raise UsageError(f"out= works with NumPy and PyTorch: leave it away for x of type {type(x).__name__}")
+    source = read(x)
+    check_ndim(source.ndim)
+    order = normalized_axes(axes, source.ndim)
+    result = empty_c_order(tuple(source.shape[axis] for axis in order), source.dtype)
+    move_on_cpu(view_of(source).permuted(order), view_of(result))
+    return x.__array_namespace__().from_dlpack(result) if hasattr(x, "__array_namespace__") else result
+
+
+def read(x: Any) -> AnyArray:
+    """Return x as a NumPy array that shares its memory.
+
+    Raises:
+        UsageError: x is not in main memory, or of a dtype that NumPy lacks.
+    """
     device, index = x.__dlpack_device__()
     if device != _CPU:
         raise UsageError(
             f"x is on DLPack device ({int(device)}, {index}), and no engine here serves it: copy it to the CPU"
         )
     try:
-        source = np.from_dlpack(x)
+        return np.from_dlpack(x)
     except (BufferError, RuntimeError, TypeError) as error:
         raise UsageError(f"NumPy cannot read x of type {type(x).__name__}: {error}") from error
-    check_ndim(source.ndim)
-    order = normalized_axes(axes, source.ndim)
-    result = empty_c_order(tuple(source.shape[axis] for axis in order), source.dtype)
-    move_on_cpu(view_of(source).permuted(order), view_of(result))
-    return x.__array_namespace__().from_dlpack(result) if hasattr(x, "__array_namespace__") else result

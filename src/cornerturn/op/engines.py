@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
+
 from cornerturn.op import on_cpu
-from cornerturn.op.arrays import StridedView
+from cornerturn.op.arrays import StridedView, as_array
 from cornerturn.op.planner import plan_move
 
 SMALL_BYTES = 1 << 15  # up to here a library's own copy costs less than a call of the CPU engine
@@ -11,9 +13,13 @@ SMALL_BYTES = 1 << 15  # up to here a library's own copy costs less than a call 
 
 def move_on_cpu(source: StridedView, destination: StridedView) -> None:
     """Copy element by element between two views of one shape and item size, both in main memory."""
-    if math.prod(source.shape):
+    if not math.prod(source.shape) * source.itemsize:
+        return
+    if on_cpu.compiles():
         owners = source.owner, destination.owner
         on_cpu.run(plan_move(source, destination), source.pointer, destination.pointer, owners)
+    else:
+        np.copyto(as_array(destination), as_array(source))
 
 
 def move_on_gpu(source: StridedView, destination: StridedView, stream: int, arch: str) -> None:

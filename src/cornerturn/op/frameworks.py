@@ -33,11 +33,34 @@ def transpose(x: Any, axes: Sequence[int] | None, out: Any) -> Any:
         from cornerturn.op import cupy_arrays
 
         return cupy_arrays.transpose(x, axes, out)
-    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+    if _exports_dlpack(x):
         from cornerturn.op import dlpack
 
         return dlpack.transpose(x, axes, out)
-    raise UsageError(f"transpose takes an array: got {type(x).__name__}; numpy.asarray(x) makes one")
+    raise _no_array(x)
+
+
+def ndim_of(x: Any) -> int:
+    """Return how many axes an array has, also where it exports DLPack and nothing else.
+
+    Raises:
+        UsageError: x is no array, or not in main memory.
+    """
+    if hasattr(x, "ndim"):
+        return int(x.ndim)
+    if _exports_dlpack(x):
+        from cornerturn.op import dlpack
+
+        return dlpack.read(x).ndim
+    raise _no_array(x)
+
+
+def _exports_dlpack(x: Any) -> bool:
+    return hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")
+
+
+def _no_array(x: Any) -> UsageError:
+    return UsageError(f"transpose takes an array: got {type(x).__name__}; numpy.asarray(x) makes one")
 
 
 def _is_instance(x: Any, library: str, class_name: str) -> bool:

@@ -20,7 +20,7 @@ from cornerturn.op import crew
 from cornerturn.op.arrays import empty_c_order
 from cornerturn.op.planner import BLOCK_LINES, UNIT, Plan
 
-Kernel = Callable[[int, int, NDArray[np.int64], NDArray[np.int64], int], None]
+Kernel = Callable[[int, int, NDArray[np.int64], int, int], None]
 
 LINE_BYTES = 64
 SCRATCH_BYTES = 96 * 1024  # enough for every kernel that works on less than a block
@@ -62,6 +62,13 @@ def run(plan: Plan, source: int, destination: int, owners: object = None) -> Non
         crew.share(work, threads - 1, stop=lambda: counter.fill(launch.tickets))
 
 
+def compiles() -> bool:
+    """Return whether Numba compiles at all: ``NUMBA_DISABLE_JIT`` turns it off, and then there is no engine."""
+    import numba
+
+    return not numba.config.DISABLE_JIT
+
+
 def thread_count() -> int:
     """Return how many threads Numba is set to use, by ``numba.set_num_threads`` or ``NUMBA_NUM_THREADS``."""
     import numba
@@ -73,23 +80,16 @@ def thread_count() -> int:
 
 
 def _work(launch: _Launch, source: int, destination: int, counter: NDArray[np.int64], owners: object) -> None:
-    launch.kernel(source, destination, launch.job, counter, _memory.address(launch.scratch_bytes))
+    scratch = _memory.scratch
+    if scratch is None or scratch.size < launch.scratch_bytes:
+        scratch = _memory.scratch = empty_c_order((launch.scratch_bytes,), np.dtype(np.uint8))
+    launch.kernel(source, destination, launch.job, counter.ctypes.data, scratch.ctypes.data)
 
 
 class _Memory(threading.local):
     """Scratch memory that each thread keeps: new pages for every call would cost more than many a call."""
 
-    def __init__(self) -> None:
-        self._grow(SCRATCH_BYTES)
-
-    def address(self, nbytes: int) -> int:
-        if self._size < nbytes:
-            self._grow(nbytes)
-        return self._address
-
-    def _grow(self, nbytes: int) -> None:
-        self._scratch = empty_c_order((nbytes,), np.dtype(np.uint8))
-        self._address, self._size = self._scratch.ctypes.data, nbytes
+    scratch: NDArray[np.uint8] | None = None
 
 
 _memory = _Memory()

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch.autograd import forward_ad
+from torch.autograd.graph import increment_version
 
-from cornerturn.op.arrays import StridedView
+from cornerturn.errors import UsageError
+from cornerturn.op.arrays import StridedView, bounds
 from cornerturn.op.on_gpu import Launcher, prepared
 
 Tensor = Any  # torch.Tensor: the type checker does not follow torch
@@ -46,6 +48,8 @@ def replay(x: Tensor, axes: Sequence[int] | None, out: Tensor | None) -> Tensor 
     served = _served.get(_layout(x, axes, out, address))
     if served is None or torch.cuda.current_device() != x.get_device():
         return None
+    if not _is_stored(x, address + served.reach_x[1]):
+        return None
     if out is None:
         result = torch.empty(served.shape, dtype=x.dtype, device=x.device)
         destination = result.data_ptr()
@@ -53,6 +57,9 @@ def replay(x: Tensor, axes: Sequence[int] | None, out: Tensor | None) -> Tensor 
         result, destination = out, out.data_ptr()
         if not _apart(address, served.reach_x, destination, served.reach_y):
             return None
+        if is_frozen(out) or not _is_stored(out, destination + served.reach_y[1]):
+            return None
+        increment_version(out)
     stream = torch._C._cuda_getCurrentRawStream(x.get_device())
     served.launch(address + served.offset_x, destination + served.offset_y, stream)
     return result
@@ -81,9 +88,30 @@ def remember(x: Tensor, axes: Sequence[int] | None, out: Tensor | None, order: S
 
 
 def view_of(x: Tensor) -> StridedView:
-    """Return the strided view of a tensor."""
+    """Return the strided view of a tensor.
+
+    Raises:
+        UsageError: its storage was made smaller than it.
+    """
     size = x.element_size()
-    return StridedView(x.data_ptr(), size, tuple(x.shape), tuple(stride * size for stride in x.stride()), x)
+    view = StridedView(x.data_ptr(), size, tuple(x.shape), tuple(stride * size for stride in x.stride()), x)
+    if not _is_stored(x, bounds(view)[1]):
+        held = x.untyped_storage().nbytes()
+        raise UsageError(
+            f"a tensor of shape {view.shape} has a storage of {held} bytes: it was resized; restore it first"
+        )
+    return view
+
+
+def _is_stored(x: Tensor, end: int) -> bool:
+    """Return whether a tensor's storage reaches to the address ``end``; it may be resized at any time."""
+    storage = x.untyped_storage()
+    return bool(end <= storage.data_ptr() + storage.nbytes())
+
+
+def is_frozen(out: Tensor) -> bool:
+    """Return whether PyTorch forbids to write to a tensor: one of inference mode, outside of it."""
+    return bool(out.is_inference() and not torch.is_inference_mode_enabled())
 
 
 def _is_plain(x: Tensor) -> bool:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch.autograd.graph import increment_version
 
 from cornerturn.errors import UsageError
 from cornerturn.op import torch_cuda
@@ -67,6 +68,8 @@ def _check_output(x: Tensor, order: Sequence[int], out: Tensor) -> None:
         raise UsageError(f"out must be a plain strided tensor: got {_kind(out)}")
     if not torch.compiler.is_compiling() and (out.is_conj() or out.is_neg()):
         raise UsageError("out must not have its conjugate or negative bit set: pass a tensor of its own")
+    if not torch.compiler.is_compiling() and torch_cuda.is_frozen(out):
+        raise UsageError("out was made in inference mode and may be written only there: pass out.clone()")
     shape = tuple(x.shape[axis] for axis in order)
     if tuple(out.shape) != shape:
         raise UsageError(f"out must have the result's shape {shape}: got {tuple(out.shape)}")
@@ -82,11 +85,16 @@ def _kind(x: Tensor) -> str:
     return f"{'nested, ' if x.is_nested else ''}{x.layout}, {x.dtype}"
 
 
+_UNCOPIED = {getattr(torch, f"{sign}int{bits}", None) for sign in ("", "u") for bits in range(1, 8)}
+"""Dtypes of less than a byte, each in a byte of its own, that PyTorch stores but does not copy."""
+
+
 def _transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
+    source = view_of(x).permuted(axes)
     if _is_small(x):
         return x.permute(axes).clone(memory_format=torch.contiguous_format)
     result = torch.empty([x.shape[axis] for axis in axes], dtype=x.dtype, device=x.device)
-    _move(view_of(x).permuted(axes), view_of(result), x.device)
+    _move(source, view_of(result), x.device)
     return result
 
 
@@ -97,11 +105,12 @@ def _transpose_into(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
         if _is_small(x):
             out.copy_(x.permute(axes))
         else:
+            increment_version(out)  # so that autograd notices where it has saved what was there
             _move(source, destination, x.device)
 
 
 def _is_small(x: Tensor) -> bool:
-    return bool(x.device.type == "cpu" and x.nbytes <= SMALL_BYTES)
+    return bool(x.device.type == "cpu" and x.nbytes <= SMALL_BYTES and x.dtype not in _UNCOPIED)
 
 
 def _move(source: StridedView, destination: StridedView, device: Any) -> None:

@@ -1,12 +1,13 @@
 """The public functions: any array in, its transposed copy out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cornerturn.errors import UsageError
-from cornerturn.op import frameworks
+from cornerturn.op import frameworks, on_cpu
 from cornerturn.op.arrays import (
     AnyArray,
     c_order,
@@ -51,7 +52,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
     order = normalized_axes(axes, x.ndim)
     view = np.asarray(x).transpose(order)
     if out is None:
-        if _is_small(x):
+        if 0 < x.nbytes <= SMALL_BYTES:  # copy() would give elements of no bytes one
             return view.copy(order="C")
         out = empty_c_order(view.shape, x.dtype)
     else:
@@ -60,7 +61,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
             if _same_elements(view, out):
                 return out
             check_destination(view_of(x), view_of(out))
-        if _is_small(x):
+        if x.nbytes <= SMALL_BYTES:
             np.copyto(out, view)
             return out
     move_on_cpu(view_of(view), view_of(out))
@@ -81,7 +82,7 @@ def matrix_transpose(x: Any, *, out: Any = None) -> Any:
         >>> matrix_transpose(np.zeros((5, 2, 3))).shape
         (5, 3, 2)
     """
-    ndim = getattr(x, "ndim", 2)
+    ndim = frameworks.ndim_of(x)
     if ndim < 2:
         raise UsageError(f"matrix_transpose exchanges the last two axes: x has {ndim}; give it at least two")
     return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2), out=out)
@@ -109,14 +110,13 @@ def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
         raise UsageError(f"explain_plan takes a NumPy array: got {type(x).__name__}; numpy.asarray(x) makes one")
     _check_input(x)
     view = np.asarray(x).transpose(normalized_axes(axes, x.ndim))
-    if not view.size:
+    if not view.nbytes:
         raise UsageError(f"x of shape {x.shape} is empty: there is nothing to plan")
-    return plan_move(view_of(view), c_order(view.shape, view.itemsize))
-
-
-def _is_small(x: AnyArray) -> bool:
-    """Return whether NumPy's own copy is faster; it takes its time by the element, large ones come cheaper."""
-    return x.nbytes <= SMALL_BYTES * max(1, x.itemsize // 8)
+    plan = plan_move(view_of(view), c_order(view.shape, view.itemsize))
+    if on_cpu.compiles():
+        return plan
+    why = "NUMBA_DISABLE_JIT is set, and NumPy copies"
+    return replace(plan, kernel="numpy_copy", why=why, stream=False, tile=(1, 1))
 
 
 def _check_input(x: AnyArray) -> None:
@@ -130,6 +130,8 @@ def _check_input(x: AnyArray) -> None:
 def _check_output(out: Any, view: AnyArray) -> None:
     if not isinstance(out, np.ndarray):
         raise UsageError(f"out must be a numpy.ndarray as x is: got {type(out).__name__}")
+    if isinstance(out, np.ma.MaskedArray):
+        raise UsageError("out must not be a masked array, whose mask would stay as it is: pass out.data")
     if out.shape != view.shape:
         raise UsageError(f"out must have the result's shape {view.shape}: got {out.shape}")
     if out.dtype != view.dtype:
