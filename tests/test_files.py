@@ -154,8 +154,8 @@ def test_no_file_takes_the_place_of_another(tmp_path):
     assert names(tmp_path) == ["link", "x.npy"]
 
 
-def header_file(path, shape, data=80):
-    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+def header_file(path, shape, data=80, descr="'<f4'"):
+    text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + bytes(data))
     return path
 
@@ -164,6 +164,57 @@ def header_file(path, shape, data=80):
 def test_a_shape_of_anything_but_extents_is_a_damaged_header(tmp_path, shape):
     with pytest.raises(UsageError, match=r"damaged \.npy header"):
         read_npy_header(header_file(tmp_path / "x.npy", shape))
+
+
+@pytest.mark.parametrize("shape", [f"(0, {10**30})", f"(0, {2**61})", f"(0, {2**31}, {2**31})"])
+def test_extents_that_no_array_can_have_are_a_damaged_header(tmp_path, shape):
+    with pytest.raises(UsageError, match=r"damaged \.npy header: no array can have the shape \(0, "):
+        read_npy_header(header_file(tmp_path / "x.npy", shape))
+
+
+@pytest.mark.parametrize(
+    ("descr", "rule"),
+    [
+        ("('<f4', (3,))", r"dtype .*\(3,\).* makes arrays of elements: save them as further axes"),
+        ("'T'", "StringDType.* holds text of any length: save plain elements"),
+        ("'O'", "dtype object holds pickled Python objects: save plain elements"),
+    ],
+)
+def test_elements_that_are_none_are_refused(tmp_path, descr, rule):
+    with pytest.raises(UsageError, match=rule):
+        read_npy_header(header_file(tmp_path / "x.npy", "(1, 2)", descr=descr))
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_the_longest_header(tmp_path, version):
+    path = tmp_path / "x.npy"
+    names = [(f"field{n}", "f4") for n in range(400)]
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, np.zeros(1, names[:300]), version)
+    header = read_npy_header(path)
+    assert header.dtype == np.dtype(names[:300])
+    assert header.offset + header.nbytes == path.stat().st_size
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, np.zeros(1, [(name + 30 * "x", "f4") for name, _ in names]), version)
+    with pytest.raises(UsageError, match=r"its header of \d{5} characters is too long: at most 10000 are read"):
+        read_npy_header(path)
+
+
+def test_names_in_any_script(tmp_path):
+    """Format 3.0, which NumPy warns of when it writes it."""
+    path, dtype = tmp_path / "x.npy", np.dtype([("\u8cea\u91cf \\ '\U0001f600", "f4"), ("b", "u1")])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.save(path, np.zeros((2, 3), dtype))
+    header = read_npy_header(path)
+    assert (header.shape, header.dtype, header.offset + 30) == ((2, 3), dtype, path.stat().st_size)
+    copy = tmp_path / "copy.npy"
+    facts = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (2, 3)}
+    with copy.open("wb") as file:
+        files.write_utf8_header(file, facts)
+        file.write(bytes(30))
+    assert (read_npy_header(copy).offset % 64, np.load(copy).dtype) == (0, dtype)
+    assert np.load(copy).shape == (2, 3)
 
 
 def test_a_header_of_python_2_is_read_without_a_word(tmp_path):

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,8 +20,9 @@ from numpy.lib import format as npy
 
 from cornerturn.errors import UsageError
 
-# Version 3.0 of the format exists for field names outside Latin-1 only.
-_HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_HEADER_LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}  # by version of the format
+_HEADER_CHARACTERS = 10_000  # at most, as for numpy.load: parsing text of any length is not safe
+_ADDRESSABLE = 2**63 - 1  # bytes of an array, extents of zero left out, as NumPy counts
 TEXT_BYTES = 8 << 20
 _TEMPORARY = ".cornerturn.tmp"
 _DISK_IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -80,9 +82,9 @@ def read_npy_header(path: Path) -> NpyHeader:
                 raise refuse(path, "not a .npy file: save one array with numpy.save")
             file.seek(0)
             version = npy.read_magic(file)
-            if version not in _HEADER_READERS:
-                raise refuse(path, f".npy format {version[0]}.{version[1]} is not supported: save with 1.0 or 2.0")
-            header = NpyHeader(*_HEADER_READERS[version](file), file.tell())
+            if version not in _HEADER_LENGTH_BYTES:
+                raise refuse(path, f".npy format {version[0]}.{version[1]} is not supported: save with 1.0 to 3.0")
+            header = _parse_header(path, file, version)
             present = path.stat().st_size - header.offset
     except UsageError:
         raise
@@ -95,11 +97,45 @@ def read_npy_header(path: Path) -> NpyHeader:
     if any(type(extent) is not int or extent < 0 for extent in header.shape):  # NumPy's parser takes True for 1
         raise refuse(path, f"damaged .npy header: its shape is {header.shape}")
     if header.dtype.hasobject:
-        raise refuse(path, f"dtype {header.dtype} holds pickled Python objects: save plain elements")
+        kept = "pickled Python objects" if header.dtype.kind == "O" or header.dtype.names else "text of any length"
+        raise refuse(path, f"dtype {header.dtype} holds {kept}: save plain elements")
+    if header.dtype.subdtype:
+        raise refuse(path, f"dtype {header.dtype} makes arrays of elements: save them as further axes")
+    if math.prod(filter(None, header.shape)) * header.dtype.itemsize > _ADDRESSABLE:
+        raise refuse(path, f"damaged .npy header: no array can have the shape {header.shape}")
     if present < header.nbytes:
         shape = "x".join(map(str, header.shape))
         raise refuse(path, f"truncated: {shape} elements need {header.nbytes} bytes and {present} are there")
     return header
+
+
+def _parse_header(path: Path, file: IO[bytes], version: tuple[int, int]) -> NpyHeader:
+    """Read on after the version; leave the file at the first element."""
+    size = _HEADER_LENGTH_BYTES[version]
+    field = file.read(size)
+    length = int.from_bytes(field, "little")
+    if length > _HEADER_CHARACTERS:
+        rule = f"its header of {length} characters is too long: at most {_HEADER_CHARACTERS} are read"
+        raise refuse(path, f"{rule}; give the fields shorter names")
+    text = file.read(length)
+    if version == (3, 0):  # as 2.0 but in UTF-8, which escapes say as well
+        text = text.decode().encode("ascii", "backslashreplace")
+        field = len(text).to_bytes(size, "little")
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    return NpyHeader(*read(BytesIO(field + text), max_header_size=len(text)), file.tell())
+
+
+def write_utf8_header(file: IO[bytes], facts: Mapping[str, object]) -> None:
+    """Write a header of format 3.0, which exists for names of fields outside Latin-1.
+
+    Args:
+        file: at its beginning.
+        facts: ``descr``, ``fortran_order`` and ``shape``.
+    """
+    magic = npy.magic(3, 0)
+    text = repr(dict(facts)).encode()
+    length = len(text) + 1 + -(len(magic) + 4 + len(text) + 1) % npy.ARRAY_ALIGN
+    file.write(magic + length.to_bytes(4, "little") + text.ljust(length - 1) + b"\n")
 
 
 def read_text(path: Path) -> str:

@@ -1,7 +1,10 @@
 import os
+import random
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from math import prod
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +35,7 @@ def numbered(shape, dtype="u4", order="C"):
 
 
 class TestFiles:
+    @pytest.mark.filterwarnings("ignore:Stored array in format 3.0")
     @pytest.mark.parametrize("order", ["C", "F"])
     @pytest.mark.parametrize("memory", [MIN_MEMORY, 1 << 30])
     @pytest.mark.parametrize(
@@ -48,6 +52,7 @@ class TestFiles:
             ((300001, 3), None, "S12"),
             ((17, 9, 11, 13, 40), (3, 1, 4, 0, 2), "<c16"),
             ((300, 40, 40), (1, 0, 2), [("a", "<f4"), ("b", ">i2")]),
+            ((30, 40), None, [("\u8cea\u91cf", "<f4"), ("b", ">i2")]),
         ],
     )
     def test_every_element_arrives(self, tmp_path, shape, axes, dtype, order, memory):
@@ -60,6 +65,23 @@ class TestFiles:
         assert not header.fortran_order
         assert y.tobytes() == x.transpose(axes).tobytes()
         assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "y.npy"]
+
+    def test_a_terminated_process_tidies_up_and_says_how_it_ended(self, tmp_path):
+        source = tmp_path / "x.npy"
+        with source.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (9000, 9000)})
+            file.truncate(file.tell() + 8 * 9000 * 9000)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "NUMBA_NUM_THREADS": "4"}
+        command = [sys.executable, "-m", "cornerturn", "transpose", "--memory", "64MiB", source, tmp_path / "y.npy"]
+        for number, status in [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGTERM, 143)]:
+            with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as process:
+                while len(list(tmp_path.iterdir())) < 2 and process.poll() is None:
+                    time.sleep(0.01)
+                time.sleep(0.2 * random.random())
+                process.send_signal(number)
+                process.communicate(timeout=60)
+            assert process.returncode == status
+            assert list(tmp_path.iterdir()) == [source]
 
     def test_a_file_may_take_its_own_place(self, tmp_path):
         path = saved(tmp_path / "x.npy", numbered((30, 40)))
@@ -125,9 +147,19 @@ class TestRefusals:
 
     def test_a_full_disk_is_noticed_before_the_work(self, tmp_path, monkeypatch):
         monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=47))
-        with pytest.raises(UsageError, match=r"y\.npy: the output takes 0\.0 GB and its disk has 0\.0 GB free"):
+        with pytest.raises(UsageError, match=r"y\.npy: the output takes 48 bytes and its disk has 47 bytes free"):
             transpose_file(saved(tmp_path / "x.npy", numbered((3, 4))), tmp_path / "y.npy")
         assert not (tmp_path / "y.npy").exists()
+
+    def test_a_full_disk_is_told_in_readable_units(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=999))
+        with pytest.raises(UsageError, match=r"takes 1\.5 MB and its disk has 999 bytes free"):
+            transpose_file(saved(tmp_path / "x.npy", np.zeros((500, 3000), "u1")), tmp_path / "y.npy")
+
+    def test_a_circle_of_links_is_no_place_to_write_to(self, tmp_path):
+        (tmp_path / "y.npy").symlink_to("y.npy")
+        with pytest.raises(UsageError, match="cannot be written: Too many levels of symbolic links"):
+            transpose_file(saved(tmp_path / "x.npy", numbered((3, 4))), tmp_path / "y.npy")
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from cornerturn.errors import UsageError
-from cornerturn.files import NpyHeader, read_npy_header, refuse, replacing
+from cornerturn.files import NpyHeader, read_npy_header, refuse, replacing, write_utf8_header
 from cornerturn.op.arrays import AnyArray, StridedView, check_ndim, empty_c_order, normalized_axes
 from cornerturn.op.engines import move_on_cpu
 from cornerturn.op.problem import Problem, canonical
@@ -190,7 +190,10 @@ def _runs(box: StridedView, origin: Sequence[int], strides: tuple[int, ...]) -> 
 def _write_header(file: IO[bytes], header: NpyHeader) -> NpyHeader:
     """Write the header of the output and return it with its offset, the file grown to its full size."""
     facts = {"descr": npy.dtype_to_descr(header.dtype), "fortran_order": False, "shape": header.shape}
-    npy.write_array_header_1_0(file, facts)  # enough for all that NumPy reads: headers up to 10,000 characters
+    try:
+        npy.write_array_header_1_0(file, facts)  # enough for all that NumPy reads: headers up to 10,000 characters
+    except UnicodeEncodeError:  # a field's name outside Latin-1
+        write_utf8_header(file, facts)
     file.flush()
     offset = file.tell()
     os.truncate(file.fileno(), offset + header.nbytes)
@@ -198,7 +201,16 @@ def _write_header(file: IO[bytes], header: NpyHeader) -> NpyHeader:
 
 
 def _check_room(target: Path, nbytes: int) -> None:
-    folder = target.resolve().parent
+    folder = Path(os.path.realpath(target)).parent  # unlike Path.resolve, a circle of links is no error
     free = shutil.disk_usage(folder).free if folder.is_dir() else nbytes  # a missing folder is refused on writing
     if free < nbytes:
-        raise refuse(target, f"the output takes {nbytes / 1e9:.1f} GB and its disk has {free / 1e9:.1f} GB free")
+        raise refuse(target, f"the output takes {_size(nbytes)} and its disk has {_size(free)} free")
+
+
+def _size(nbytes: int) -> str:
+    """``1_500_000`` -> ``1.5 MB``."""
+    size, unit = float(nbytes), "bytes"
+    for larger in ("KB", "MB", "GB", "TB"):
+        if size >= 1000:
+            size, unit = size / 1000, larger
+    return f"{nbytes} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
