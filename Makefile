@@ -38,6 +38,7 @@ lint: .venv/test.installed
 # A PYTHON that was asked for is not passed over in silence because there is a .venv.
 same-python:
 ifneq ($(origin PYTHON),file)
+	@command -v '$(PYTHON)' >/dev/null || { echo 'error: $(PYTHON) is not found: choose another PYTHON' >&2; exit 2; }
 	@test ! -x $(BIN)/python || \
 		test "$$($(BIN)/python -c $(IDENTITY))" = "$$($(PYTHON) -c $(IDENTITY))" || \
 		{ echo 'error: .venv was not made from $(PYTHON): make clean first, or leave PYTHON out' >&2; exit 2; }

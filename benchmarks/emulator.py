@@ -7,6 +7,7 @@
 Exit status 1 when a target is missed.
 """
 
+import argparse
 import json
 import os
 import resource
@@ -81,4 +82,5 @@ def run_simulator() -> dict[str, float]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     sys.exit(main())

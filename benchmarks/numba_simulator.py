@@ -4,6 +4,7 @@ Prints the seconds of one launch each as JSON. The simulator replaces the global
 runs, so these kernels need a module of their own.
 """
 
+import argparse
 import json
 import sys
 import time
@@ -50,7 +51,9 @@ def seconds_of_launch(kernel, threads: tuple[int, int], size: int) -> float:
 
 
 if __name__ == "__main__":
-    size = int(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("size", type=int, help="rows and columns of the matrix, a multiple of 32")
+    size = parser.parse_args().size
     print(
         json.dumps(
             {

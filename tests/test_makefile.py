@@ -38,6 +38,14 @@ def test_a_venv_of_the_python_asked_for_serves(make, python: list[str]):
     assert done.stdout.endswith("ran\n")
 
 
+def test_a_python_that_is_not_there_is_said_to_be_so(make):
+    done = make("run", "PYTHON=python3.99")
+    assert done.returncode == 2
+    assert "error: python3.99 is not found: choose another PYTHON\n" in done.stderr
+    assert "make clean" not in done.stderr
+    assert "ran" not in done.stdout
+
+
 def test_a_venv_of_another_python_is_not_taken_in_silence(make, tmp_path: Path):
     other = tmp_path / "other-python"
     other.write_text("#!/bin/sh\necho /other 3 99\n")

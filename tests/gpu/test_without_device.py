@@ -33,6 +33,17 @@ def test_the_reason_is_what_opening_would_raise():
         assert str(caught.value) == reason
 
 
+def test_a_missing_driver_is_said_once(monkeypatch: pytest.MonkeyPatch):
+    driver = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+
+    def not_there(flags: int) -> None:
+        raise RuntimeError("the driver's library was not found, in many words")
+
+    monkeypatch.setattr(driver, "cuInit", not_there)
+    assert unavailable_reason() == "no NVIDIA driver found"
+
+
 @pytest.mark.parametrize("ordinal", [-1, 99])
 def test_a_device_that_is_not_there_is_an_error(ordinal: int):
     with pytest.raises(DeviceError):

@@ -291,6 +291,72 @@ def test_lessons_have_claim_picture_evidence_and_verdict(opened):
     assert "shared_no_padding: 32 wavefronts a shared load request" in one(card, ".evidence").text
 
 
+def test_a_lesson_shows_the_dearest_request_of_each_kernel(tmp_path, opened):
+    names = ["f32_col2row", "f32_row2col", "f32_col2row2d", "f32_row2col2d"]
+    page = tmp_path / "lessons.html"
+    cornerturn("report", "-o", page, "--size", "64x64", *[part for name in names for part in ("--kernel", name)])
+    browser = opened()
+    browser.get(f"{page.as_uri()}#/lessons")
+    settle(browser)
+    assert texts(browser, "#lesson-contiguous-write .thumb figcaption") == [
+        "f32_col2row\nwrite y: 32 sectors, ideal 4",
+        "f32_row2col\nread x: 32 sectors, ideal 4",
+    ]
+    assert "moved, and not used" in one(browser, "#lesson-contiguous-write .legend").text
+    hatched = "return getComputedStyle(arguments[0]).backgroundImage"
+    unused = one(browser, "#lesson-contiguous-write .thumb .unused")
+    assert "repeating-linear-gradient" in browser.execute_script(hatched, unused)
+    assert every(browser, "#lesson-divisions .thumb") == []
+
+
+def test_the_intro_says_who_turns_and_who_does_not(opened):
+    text = one(opened(), ".intro").text
+    assert (
+        "4 kernels turn the same 64 x 96 matrix of 4-byte elements; copy moves it as it is; view moves nothing." in text
+    )
+
+
+def test_a_view_has_its_lesson(opened):
+    assert one(opened("kernel/view"), ".lesson").text
+
+
+def test_a_page_that_is_gone_to_has_no_ring_around_it(opened):
+    browser = opened()
+    keys(browser, Keys.TAB)
+    browser.execute_script("location.hash = '#/lessons'")
+    settle(browser)
+    assert browser.switch_to.active_element == one(browser, "main")
+    assert browser.execute_script("return getComputedStyle(arguments[0]).outlineStyle", one(browser, "main")) == "none"
+
+
+@pytest.fixture
+def narrow(browser):
+    metrics = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    yield
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_narrow_table_says_that_it_scrolls(opened, narrow):
+    browser = opened()
+    region, hint = one(browser, ".scroll"), one(browser, ".sideways")
+    assert hint.is_displayed()
+    assert "more" in region.get_attribute("class").split()
+    browser.execute_script("arguments[0].scrollLeft = 9999", region)
+    settle(browser)
+    assert "more" not in region.get_attribute("class").split()
+
+
+def test_a_wide_table_does_not(opened):
+    assert not one(opened(), ".sideways").is_displayed()
+
+
+def test_the_picture_follows_the_steps_on_a_narrow_screen(opened, narrow):
+    browser = opened("kernel/shared_no_padding")
+    steps, picture = one(browser, ".timeline"), one(browser, ".hardware")
+    assert 0 <= picture.rect["y"] - (steps.rect["y"] + steps.rect["height"]) < 40
+
+
 def test_light_and_dark(opened):
     browser = opened("kernel/naive")
     paper = lambda: browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")  # noqa: E731

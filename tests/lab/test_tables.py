@@ -73,7 +73,7 @@ def test_rows_that_did_not_run_say_why():
     assert row_of(text, "first") == ["first", "refused"]
     assert "failed: stuck: k.cu:4: still looping\n" in text
     assert row_of(text, "stuck") == ["stuck", "failed"]
-    assert re.search(r" not +\nview +materialised", text)
+    assert row_of(text, "view") == ["view", "a", "view"]
     assert "refused: cols must be even: got 3: first, third\n" in text
     assert "wrong: second: one of 9 elements is wrong\n" in text
     assert "wrong: second: k.cu:3: misaligned\n" in text
@@ -83,7 +83,7 @@ def test_kernels_without_their_compiler_say_what_brings_it():
     reason = "CuTe kernels need a compiler; install it with: pip install 'cornerturn[cute]'"
     results = [emulated(kernel, status="not installed", refused=reason) for kernel in ("first", "second")]
     text = render(bench_tables(results, "emulator"), width=140)
-    assert re.search(r" not +\nfirst +installed", text)
+    assert row_of(text, "first") == ["first", "not", "installed"]
     assert f"not installed: {reason}: first, second\n" in text
 
 
@@ -107,7 +107,7 @@ def test_tables_fit_the_terminal_and_lose_no_text(width):
     for result in results:
         text = render(bench_tables([result, view], "device"), width)
         assert all(len(line) <= width for line in text.splitlines())
-        for word in ("valid", "not", "materialised", LONGEST[:26]):
+        for word in ("valid", "a view", LONGEST[:26]):
             assert re.search(rf"\b{word}", text)
         assert (LONGEST in text) == (width > 80)
 

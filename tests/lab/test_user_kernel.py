@@ -99,12 +99,12 @@ def test_the_kernel_is_found(file, text, entry):
             "argument 4 is a structure",
         ),
         (
-            "struct S { int a, b; };" + PLAIN.replace("int rows, int cols", "S s"),
+            "struct S { int a, b; }; __global__ void turn(const float* x, float* y, S s) {}",
             {**LAUNCH, "args": "x,y,rows", "grid": "1"},
             "argument 3 is a structure",
         ),
         (
-            "struct S { float* a; };" + PLAIN.replace("float* y", "S s"),
+            "struct S { float* a; }; __global__ void turn(const float* x, S s, int rows, int cols) {}",
             LAUNCH,
             "argument 2 is a structure",
         ),

@@ -23,7 +23,7 @@ from cornerturn.toolchain import cache_folder
 @click.version_option(__version__, message="cornerturn %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """The matrix transpose as a laboratory of GPU memory access.
+    """The matrix transpose, to use and to understand.
 
     Exit status: 0 all well, 1 a kernel gave a wrong result, 2 bad usage.
     """

@@ -23,6 +23,15 @@ from cornerturn.lab.run import TimingPlan
 from cornerturn.toolchain import DEFAULT_ARCH
 from cornerturn.toolchain import unavailable_reason as why_unavailable
 
+DEVICE = click.option(
+    "--device",
+    "where",
+    type=click.Choice(["auto", "gpu", "emulator"]),
+    default="auto",
+    show_default=True,
+    help="A GPU gives times, the emulator counts; auto takes a GPU where there is one.",
+)
+
 
 @click.command("list")
 def list_kernels() -> None:
@@ -42,12 +51,18 @@ def list_kernels() -> None:
     help="Size of x, default 1024x1024; may be given several times.",
 )
 @click.option("--input", "source", type=click.Path(path_type=Path), metavar="FILE.npy", help="Run on your own matrix.")
-@click.option("--device", "where", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
+@DEVICE
 @click.option("--repeat", type=click.IntRange(min=1), default=1000, show_default=True, help="Launches timed on a GPU.")
 @click.option("--warmup", type=click.IntRange(min=1), default=10, show_default=True, help="Launches before them.")
 @click.option("--cold", is_flag=True, help="Flush a GPU's L2 cache before each launch.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
-@click.option("--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the results.")
+@click.option(
+    "--plot",
+    "plot_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw the results; needs pip install 'cornerturn[plot]'.",
+)
 @click.option(
     "--counters", is_flag=True, help="Compare the emulator's counts with those of a GPU, read by Nsight Compute."
 )

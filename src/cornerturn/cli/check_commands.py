@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.bench_commands import choose_device
+from cornerturn.cli.bench_commands import DEVICE, choose_device
 from cornerturn.cli.shell import Shape, parse_size, parse_sizes, progress_bar, say, show, write_json
 from cornerturn.files import check_outputs
 from cornerturn.lab import checking
@@ -35,9 +35,9 @@ from cornerturn.lab.user_kernel import read_kernel
     help="Shape of x to try; several by default; may be given several times.",
 )
 def check(file: Path, sizes: list[Shape], **asked: str | None) -> None:
-    """Check a kernel of your own on the emulator: is it right, at every shape, and what do its accesses cost?
+    """Check a kernel of your own: is it right, and what does it cost?
 
-    The launch is given by options, or by a comment in the file:
+    It runs on the emulator, at every shape that matters. The launch is given by options, or by a comment in the file:
 
     \b
     // cornerturn: block=32,8 grid=ceil(cols/32),ceil(rows/32) args=x,y,rows,cols
@@ -60,12 +60,12 @@ def check(file: Path, sizes: list[Shape], **asked: str | None) -> None:
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--size", metavar="ROWSxCOLS", default="1024x1024", callback=parse_size, show_default=True)
-@click.option("--device", "where", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
+@DEVICE
 @click.option(
     "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the findings as JSON."
 )
 def lessons(names: tuple[str, ...], size: Shape, where: str, json_path: Path | None) -> None:
-    """Show what the textbook claims, the evidence for it, and whether it holds here.
+    """Try the textbook's claims: the evidence, and whether it holds.
 
     Counts are always there, times where there is a GPU. A claim that does not hold is a finding, not a failure: exit
     status 1 says that evidence could not be computed.

@@ -48,9 +48,9 @@ _SIZE = click.option(
 @click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Warp of that block.")
 @click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw its requests.")
 def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None) -> None:
-    """Show which line wastes what, one warp's addresses, and the diagnosis.
+    """Show which line wastes what, and the addresses of one warp.
 
-    Everything is counted on the emulator; no GPU is used.
+    The diagnosis says why. Everything is counted on the emulator; no GPU is used.
     """
     check_outputs({"--svg": svg_path})
     kernel = _kernel(name, shape)
@@ -73,7 +73,7 @@ def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None)
 @click.option("--block", "at", required=True, metavar="BX,BY", callback=_parse_pair, help="Block in the grid.")
 @click.option("--thread", required=True, metavar="TX,TY", callback=_parse_pair, help="Thread in the block.")
 def trace(name: str, shape: Shape, at: Pair, thread: Pair) -> None:
-    """Follow one thread: what it reads, where it stages it, where it writes it.
+    """Follow one thread: what it reads, stages and writes.
 
     The elements of x are their own coordinates, so that one sees (r, c) arrive at y[c, r].
     """

@@ -40,7 +40,7 @@ def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
 @click.argument("name", metavar="KERNEL")
 @click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the whole tiles.")
 def layout(name: str, svg_path: Path | None) -> None:
-    """Show which thread moves which element, and the banks of the shared tile.
+    """Show which thread moves which element, and the tile's banks.
 
     Beside the way in which KERNEL places its tile in shared memory stand the others: plain, padded, swizzled.
     """

@@ -35,9 +35,9 @@ from cornerturn.lab.matrices import require_memory
     help="Times from a GPU, as `bench --json` wrote them; may be given several times.",
 )
 def report(output: Path, names: tuple[str, ...], shape: Shape, paths: tuple[Path, ...]) -> None:
-    """Write the whole laboratory as one HTML page that needs no network.
+    """Write the whole laboratory as one HTML page.
 
-    Counts come from the emulator, at one size; times come from --results.
+    It needs no network. Counts come from the emulator, at one size; times come from --results.
     """
     check_outputs({"--output": output}, {f"--results {path}": path for path in paths})
     entries = select(names, ())

@@ -1,19 +1,20 @@
 """``cornerturn compare`` and ``transpose``: how fast transpose() is, and its use on a file."""
 
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import progress_bar, show, write_json
+from cornerturn.cli.shell import progress_bar, say, show, write_json
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.lab import plots
 from cornerturn.op.cases import DTYPES, GROUPS, Case, parse_case
 from cornerturn.op.compare import Comparison, compare_on_cpu, device_record, device_title
 from cornerturn.op.compare_views import compare_tables, draw
-from cornerturn.op.file import DEFAULT_MEMORY, transpose_file
+from cornerturn.op.file import DEFAULT_MEMORY, MIN_MEMORY, transpose_file
 from cornerturn.op.peers import CPU_PEERS
 
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -35,7 +36,10 @@ def _parse_bytes(_: click.Context, __: click.Parameter, text: str | None) -> int
     match = re.fullmatch(r"([0-9]{1,15})([KMG]i?B)?", text)
     if not match:
         raise click.BadParameter(f"{text!r} is not a number of bytes such as 512MiB or 2GB")
-    return int(match[1]) * _UNITS[match[2] or ""]
+    memory = int(match[1]) * _UNITS[match[2] or ""]
+    if memory < MIN_MEMORY:
+        raise click.BadParameter(f"{text!r} is too little: give at least {MIN_MEMORY >> 20}MiB")
+    return memory
 
 
 @click.command()
@@ -50,10 +54,13 @@ def transpose(source: Path, target: Path, axes: list[int] | None, force: bool, m
     Without --axes the axes are reversed. OUT.npy appears when it is whole: an interrupted run leaves no half
     file, and what was there before stays.
     """
+    start = time.perf_counter()
     with progress_bar(1) as advance:
-        transpose_file(
+        written = transpose_file(
             source, target, axes, force=force, memory=memory, step=lambda done: advance(0, target.name, done)
         )
+    shape = "x".join(map(str, written.shape)) or "one element"
+    say(f"{target}: {shape} {written.dtype}, {written.nbytes:,} bytes, {time.perf_counter() - start:.2f} s")
 
 
 def _parse_cases(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> list[Case]:
@@ -71,9 +78,17 @@ def _parse_cases(_: click.Context, __: click.Parameter, texts: Sequence[str]) ->
     help="large, small, a shape such as 8192x8192, or shape and axes such as 64x1024x1024:0,2,1; repeatable.",
 )
 @click.option("--dtype", "dtypes", multiple=True, type=click.Choice(DTYPES), help="One dtype; repeatable.")
-@click.option("--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True)
+@click.option(
+    "--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True, help="gpu: see benchmarks/gpu.py."
+)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
-@click.option("--plot", "plot_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the results.")
+@click.option(
+    "--plot",
+    "plot_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw the results; needs pip install 'cornerturn[plot]'.",
+)
 def compare(
     cases: list[Case], dtypes: tuple[str, ...], device: str, json_path: Path | None, plot_path: Path | None
 ) -> None:
@@ -84,7 +99,7 @@ def compare(
     """
     if device == "gpu":
         raise UsageError(
-            "--device gpu: transpose() runs on the CPU so far; `cornerturn bench` measures kernels on a GPU"
+            "--device gpu: compare measures the CPU engine only so far; benchmarks/gpu.py measures the CUDA engine"
         )
     check_outputs({"--json": json_path, "--plot": plot_path})
     plot_format = plots.file_format(plot_path) if plot_path else ""

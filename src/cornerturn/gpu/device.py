@@ -66,8 +66,10 @@ def open_device(ordinal: int = 0) -> "Device":
     try:
         check(driver.cuInit(0))
         count = check(driver.cuDeviceGetCount())
-    except (RuntimeError, DeviceError) as error:  # RuntimeError: the driver's library is not there
+    except DeviceError as error:
         raise DeviceError(f"no usable NVIDIA driver on this machine: {error}") from error
+    except RuntimeError as error:  # its library is not there
+        raise DeviceError("no NVIDIA driver found") from error
     if not 0 <= ordinal < count:
         raise DeviceError(f"no CUDA device {ordinal}: this machine shows {count}, numbered from 0")
     return Device(core.Device(ordinal))

@@ -253,6 +253,7 @@ LESSONS: tuple[Lesson, ...] = (
         "A 2-D grid gives row and column without a division, and the kernel is shorter for it.",
         ("f32_col2row", "f32_col2row2d"),
         _divisions,
+        pictured=False,
     ),
     Lesson(
         "vector-on-cheap-end",
@@ -343,5 +344,6 @@ LESSONS: tuple[Lesson, ...] = (
         ("shared_padding",),
         _launch_overhead,
         timed=True,
+        pictured=False,
     ),
 )

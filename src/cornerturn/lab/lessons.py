@@ -27,6 +27,7 @@ class Lesson:
         kernels: of the catalogue, which the evidence is about.
         evidence: its facts, from the numbers of one size.
         timed: whether the claim speaks of time, so that counts alone do not settle it.
+        pictured: whether the claim speaks of accesses, so that a picture of requests shows it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Lesson:
     kernels: tuple[str, ...]
     evidence: Callable[[Numbers], Facts]
     timed: bool = False
+    pictured: bool = True
 
 
 @dataclass(frozen=True)

@@ -107,12 +107,13 @@ def _new_table(*headings: str) -> Table:
     table.add_column("kernel", overflow="fold", vertical="bottom", min_width=FoldedName.WIDTH)
     for heading in headings:
         table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
-    table.add_column("result", vertical="bottom", max_width=12)
+    table.add_column("result", vertical="bottom", no_wrap=True)
     return table
 
 
 def _status(result: Result) -> Text:
-    return Text(result.status, _STATUS_STYLES[result.status])
+    shown = "a view" if result.status == "not materialised" else result.status  # a row is one line
+    return Text(shown, _STATUS_STYLES[result.status])
 
 
 def _notes(results: Sequence[Result]) -> list[Text]:

@@ -48,13 +48,14 @@ def contents(
     names = {entry.name for entry in entries}
     kernels = [_kernel(entry, rows, cols, arch, step, number) for number, entry in enumerate(entries)]
     numbers = Numbers(rows, cols, told=lambda name: step(f"lessons: {name}", len(entries)))
+    lessons = [lesson for lesson in LESSONS if names.issuperset(lesson.kernels)]
     return {
         "version": __version__,
         "arch": arch,
         "rows": rows,
         "cols": cols,
         "kernels": kernels,
-        "lessons": [learn(lesson, numbers).to_json() for lesson in LESSONS if names.issuperset(lesson.kernels)],
+        "lessons": [learn(lesson, numbers).to_json() | {"pictured": lesson.pictured} for lesson in lessons],
         "measured": [asdict(each) for each in measured],
     }
 

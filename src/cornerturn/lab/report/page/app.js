@@ -25,19 +25,24 @@ function drawTheme() {
   document.getElementById("theme").textContent = theme() === "dark" ? "☀" : "☾";
 }
 
-// The page in other colours, at the same step.
-function changeTheme(name) {
-  document.documentElement.dataset.theme = name;
+// The page anew, at the same step.
+function redraw() {
   const step = live.player?.at;
-  drawTheme();
   route();
   live.player?.to(step);
+}
+
+function changeTheme(name) {
+  document.documentElement.dataset.theme = name;
+  drawTheme();
+  redraw();
 }
 
 document.getElementById("theme").addEventListener("click", () => {
   changeTheme(theme() === "dark" ? "light" : "dark");
 });
 DARK.addEventListener("change", () => changeTheme(DARK.matches ? "dark" : "light"));
+NARROW.addEventListener("change", redraw);
 
 // Not by its address, which names the page that is shown.
 document.querySelector(".skip").addEventListener("click", (event) => {

@@ -90,9 +90,10 @@ function kernelPage(name, live) {
   if (!kernel?.blocks)
     return [
       element("h1", {}, name),
+      kernel ? element("p", { class: "lesson" }, sentence(kernel.lesson)) : null,
       element("p", {}, kernel ? kernel.result.refused : "There is no such kernel on this page."),
       element("p", {}, element("a", { href: "#/" }, "All kernels")),
-    ];
+    ].filter(Boolean);
   const source = new Source(kernel);
   const explorer = new Explorer(kernel, (line) => source.mark(line));
   const player = new Player([explorer]);
@@ -114,7 +115,7 @@ function kernelPage(name, live) {
     element(
       "div",
       { class: "workbench" },
-      element("div", { class: "left" }, source.node, explorer.hardware),
+      element("div", { class: "left" }, source.node, NARROW.matches ? null : explorer.hardware),
       explorer.node,
     ),
     element(

@@ -31,7 +31,9 @@ function lessonCard(lesson) {
       : "refused";
   const [first, second] = lesson.kernels.map((name) => KERNELS.get(name)).filter((kernel) => kernel.blocks);
   const dearest = first && dearestRequest(first);
-  const pictures = [first && thumb(first, dearest), second && thumb(second, dearestRequest(second, dearest))];
+  const pictures = lesson.pictured
+    ? [first && thumb(first, dearest), second && thumb(second, dearestRequest(second, dearest))].filter(Boolean)
+    : [];
   return element(
     "article",
     { class: "card", id: `lesson-${lesson.name}` },
@@ -46,7 +48,17 @@ function lessonCard(lesson) {
       ),
     ),
     element("p", { class: "lesson" }, lesson.claim),
-    element("div", { class: "thumbs" }, pictures),
+    pictures.length
+      ? [
+          element("div", { class: "thumbs" }, pictures),
+          element(
+            "p",
+            { class: "legend" },
+            legendKey("lane", "a word that is used, from lane 0 (dark) to lane 31 (light)"),
+            legendKey("unused", "moved, and not used"),
+          ),
+        ]
+      : null,
     element(
       "ul",
       { class: "evidence" },
@@ -63,12 +75,13 @@ function lessonCard(lesson) {
   );
 }
 
-// The request of a kernel's first warp that costs most against its ideal, of those like another where there are any.
+// The request of a kernel's first warp that costs most against its ideal; of several, the one like the other kernel's.
 function dearestRequest(kernel, other = null) {
   const requests = stepsOf(kernel, 0, 0).filter((step) => step.picture);
-  const alike = requests.filter((step) => step.kind === other?.kind && step.memory === other?.memory);
   const cost = ({ picture }) => picture.passes / picture.ideal;
-  return (alike.length ? alike : requests).reduce((worst, step) => (cost(step) > cost(worst) ? step : worst));
+  const most = Math.max(...requests.map(cost));
+  const dearest = requests.filter((step) => cost(step) === most);
+  return dearest.find((step) => step.kind === other?.kind && step.memory === other?.memory) ?? dearest[0];
 }
 
 function thumb(kernel, dearest) {

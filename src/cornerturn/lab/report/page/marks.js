@@ -5,6 +5,7 @@ const LAB = JSON.parse(document.getElementById("data").textContent);
 const KERNELS = new Map(LAB.kernels.map((kernel) => [kernel.name, kernel]));
 const WARP = 32;
 const DARK = matchMedia("(prefers-color-scheme: dark)");
+const NARROW = matchMedia("(max-width: 960px)"); // as in the style
 document.documentElement.dataset.theme = DARK.matches ? "dark" : "light";
 
 function element(tag, attributes = {}, ...children) {
@@ -145,6 +146,18 @@ function choice(label, options, chosen, selected = 0) {
       select.selectedIndex = n;
     },
   };
+}
+
+// A region that may be wider than its place, and before it a line that says so when it is.
+function sideways(region) {
+  const hint = element("p", { class: "quiet-text sideways" }, "The table goes on to the right: scroll it sideways →");
+  const update = () => {
+    hint.hidden = region.scrollWidth <= region.clientWidth;
+    region.classList.toggle("more", region.scrollLeft + region.clientWidth < region.scrollWidth - 1);
+  };
+  region.addEventListener("scroll", update);
+  new ResizeObserver(() => requestAnimationFrame(update)).observe(region);
+  return [hint, region];
 }
 
 // Scroll a strip so that one of its items is seen; the page itself stays where it is.

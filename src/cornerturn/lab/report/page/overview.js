@@ -141,6 +141,18 @@ function numberCell(value) {
   return element("td", { class: "number" }, value === undefined ? "" : number(value));
 }
 
+// What the kernels do to the matrix: a copy does not turn it, and a view moves nothing.
+function whatRan() {
+  const turning = LAB.kernels.filter((kernel) => kernel.blocks && kernel.family !== "controls").length;
+  const matrix = `${LAB.rows} x ${LAB.cols} matrix of 4-byte elements`;
+  const controls = [
+    KERNELS.has("copy") && "copy moves it as it is",
+    KERNELS.has("view") && "view moves nothing",
+  ].filter(Boolean);
+  const turned = `${plural(turning, "kernel")} ${turning === 1 ? "turns" : "turn"} the same ${matrix}`;
+  return `${[turned, ...controls].join("; ")}.`;
+}
+
 const overviewState = { sort: null, descending: false, text: "", family: "", measured: 0 };
 
 function overviewPage() {
@@ -246,9 +258,8 @@ function overviewPage() {
       element(
         "p",
         {},
-        `${LAB.kernels.length} kernels turn the same ${LAB.rows} x ${LAB.cols} matrix of 4-byte elements. `,
-        `Each ran on the emulator (PTX for ${LAB.arch}), every bit was checked, and every access was counted `,
-        "as the hardware counts it. Choose a kernel to watch one of its warps at work.",
+        `${whatRan()} Of each kernel that ran on the emulator (PTX for ${LAB.arch}) every bit was checked, and every `,
+        "access was counted as the hardware counts it. Choose one to watch one of its warps at work.",
       ),
     ),
     element(
@@ -259,7 +270,6 @@ function overviewPage() {
       times?.node,
     ),
     tally,
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Kernels" }, table),
     element(
       "p",
       { class: "legend" },
@@ -272,6 +282,9 @@ function overviewPage() {
         "The four middle columns are found/ideal per request: 32-byte sectors of global memory, ",
         "wavefronts of shared memory.",
       ),
+    ),
+    ...sideways(
+      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Kernels" }, table),
     ),
   ];
 }
