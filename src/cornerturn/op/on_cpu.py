@@ -20,7 +20,7 @@ from cornerturn.op import crew
 from cornerturn.op.arrays import empty_c_order
 from cornerturn.op.planner import BLOCK_LINES, UNIT, Plan
 
-Kernel = Callable[[int, int, NDArray[np.int64], int, int], None]
+Kernel = Callable[[int, int, NDArray[np.int64], NDArray[np.int64], int], None]
 
 LINE_BYTES = 64
 SCRATCH_BYTES = 96 * 1024  # enough for every kernel that works on less than a block
@@ -80,16 +80,25 @@ def thread_count() -> int:
 
 
 def _work(launch: _Launch, source: int, destination: int, counter: NDArray[np.int64], owners: object) -> None:
-    scratch = _memory.scratch
-    if scratch is None or scratch.size < launch.scratch_bytes:
-        scratch = _memory.scratch = empty_c_order((launch.scratch_bytes,), np.dtype(np.uint8))
-    launch.kernel(source, destination, launch.job, counter.ctypes.data, scratch.ctypes.data)
+    launch.kernel(source, destination, launch.job, counter, _memory.address(launch.scratch_bytes))
 
 
 class _Memory(threading.local):
     """Scratch memory that each thread keeps: new pages for every call would cost more than many a call."""
 
-    scratch: NDArray[np.uint8] | None = None
+    def __init__(self) -> None:
+        self._grow(SCRATCH_BYTES)
+
+    def address(self, nbytes: int) -> int:
+        if self._size < nbytes:
+            self._grow(nbytes)
+        return self._address
+
+    def _grow(self, nbytes: int) -> None:
+        scratch = empty_c_order((nbytes,), np.dtype(np.uint8))
+        address = scratch.ctypes.data
+        # at once: if a signal's handler raises in between, the address must not be that of freed memory
+        self._scratch, self._address, self._size = scratch, address, nbytes
 
 
 _memory = _Memory()
@@ -105,7 +114,9 @@ def _launch(plan: Plan) -> _Launch:
     budget = min(TICKET_BYTES, max(SMALL_TICKET_BYTES, nbytes // TICKETS_PER_JOB))
 
     strips = -(-plan.rows.extent // plan.height)
-    if plan.kernel == "streaming_tiles" or plan.kernel in BLOCKED:
+    if plan.kernel == "cached_tiles":
+        strips = -(-(plan.rows.extent + plan.tile[0] - 1) // plan.height)  # the first tile may begin above the first row
+    elif plan.kernel == "streaming_tiles" or plan.kernel in BLOCKED:
         strips += 1  # for the edges
     height = min(plan.height, plan.rows.extent)
     cols_step = min(plan.cols.extent, max(1, min(budget // height, ROW_CHUNK_BYTES) // place_bytes // unit) * unit)

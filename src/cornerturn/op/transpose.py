@@ -52,7 +52,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
     order = normalized_axes(axes, x.ndim)
     view = np.asarray(x).transpose(order)
     if out is None:
-        if 0 < x.nbytes <= SMALL_BYTES:  # copy() would give elements of no bytes one
+        if x.nbytes and _is_small(x):  # copy() would give elements of no bytes one
             return view.copy(order="C")
         out = empty_c_order(view.shape, x.dtype)
     else:
@@ -61,7 +61,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
             if _same_elements(view, out):
                 return out
             check_destination(view_of(x), view_of(out))
-        if x.nbytes <= SMALL_BYTES:
+        if _is_small(x):
             np.copyto(out, view)
             return out
     move_on_cpu(view_of(view), view_of(out))
@@ -117,6 +117,11 @@ def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
         return plan
     why = "NUMBA_DISABLE_JIT is set, and NumPy copies"
     return replace(plan, kernel="numpy_copy", why=why, stream=False, tile=(1, 1))
+
+
+def _is_small(x: AnyArray) -> bool:
+    """Return whether NumPy's own copy is faster; it takes its time by the element, large ones come cheaper."""
+    return x.nbytes <= SMALL_BYTES * max(1, x.itemsize // 8)
 
 
 def _check_input(x: AnyArray) -> None:
