@@ -115,7 +115,7 @@ def _launch(plan: Plan) -> _Launch:
 
     strips = -(-plan.rows.extent // plan.height)
     if plan.kernel == "cached_tiles":
-        strips = -(-(plan.rows.extent + plan.tile[0] - 1) // plan.height)  # the first tile may begin above the first row
+        strips = -(-(plan.rows.extent + plan.tile[0] - 1) // plan.height)  # the first tile may begin above row 0
     elif plan.kernel == "streaming_tiles" or plan.kernel in BLOCKED:
         strips += 1  # for the edges
     height = min(plan.height, plan.rows.extent)

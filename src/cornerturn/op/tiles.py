@@ -38,6 +38,7 @@ def cached_tiles(item: int, rows: int, cols: int) -> Kernel:
         tickets, all_rows, walk_in, walk_out = job[TICKETS], job[ROWS], job[WALK_IN], job[WALK_OUT]
         last_row, last_col, row_in, col_out = job[ROWS] - rows, job[COLS] - cols, job[ROW_IN], job[COL_OUT]
         height = job[HEIGHT]
+        shift = (target & (rows * item - 1)) // item  # tiles start where a line of the first output row does
         ticket = take_ticket(counter)
         while ticket < tickets:
             offset_in, offset_out, strip, strip_end, walk_begin, walk_end, begin, end = piece(job, ticket)
@@ -47,8 +48,8 @@ def cached_tiles(item: int, rows: int, cols: int) -> Kernel:
                     goal = target + offset_out + walk * walk_out
                     for place in range(begin, end, cols):
                         col = min(place, last_col)
-                        for line in range(top, min(top + height, all_rows), rows):
-                            row = min(line, last_row)
+                        for line in range(top, min(top + height, all_rows + shift), rows):
+                            row = min(max(line - shift, 0), last_row)
                             tile_in = start + row * row_in + col * item
                             tile_out = goal + col * col_out + row * item
                             transpose_tile(tile_in, row_in, tile_out, col_out, scratch, item, rows, cols, 0, 0)
