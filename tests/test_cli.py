@@ -73,7 +73,7 @@ class TestBench:
         done = run("bench", "view", "tiled_32", "naive", "naive", "--size", "64x64", "--device", "emulator")
         assert done.exit_code == 0
         assert done.stderr == ""
-        rows = [line.split()[0] for line in done.stdout.splitlines() if line.endswith(("valid", "materialised"))]
+        rows = [line.split()[0] for line in done.stdout.splitlines() if line.endswith(("valid", "a view"))]
         assert rows == ["naive", "tiled_32", "view"]
 
     def test_the_title_names_the_compiler_which_decides_the_instructions(self):
