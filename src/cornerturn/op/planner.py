@@ -17,7 +17,8 @@ PACKED_BYTES_MIN = 4 * CACHE_LINE_BYTES  # less is not worth the way through scr
 STRIP_LINES = 2  # whole lines that a strip writes of each output row, one after the other
 BLOCK_LINES = 4
 BLOCK_TILES_MAX = 32
-ALIASED_PITCH_BYTES = 1024  # rows a multiple of this apart share a quarter of a first cache's sets, or fewer
+ALIASED_PITCH_BYTES = 1024  # at such a pitch lines meet in a quarter of a first cache's sets, or fewer
+ALIASED_STREAMS_SOONER = 8
 ELEMENT_BLOCK = 64  # rows and columns of elements moved one by one: the first cache holds the lines of both sides
 
 
@@ -102,6 +103,7 @@ def plan_problem(problem: Problem, line_offset: int = 0, streaming_bytes: int = 
     elif rows.stride_out == item and (facing := [axis for axis in outer if abs(axis.stride_in) == item]):
         cols = facing[-1]
         outer.remove(cols)
+        stream = stream or (_aliased(cols.stride_out) and problem.nbytes >= streaming_bytes // ALIASED_STREAMS_SOONER)
         plan = _tiles(problem, stream, rows, cols, outer, line_offset)
     else:
         cols, outer = _nearest(outer, than=rows)
@@ -153,7 +155,7 @@ def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[A
     tile = _power_of_two(min(rows.extent, lanes)), _power_of_two(min(cols.extent, lanes))
     square = tile == (lanes, lanes)
     agree = _lines_agree(cols, *outer) and line_offset % item == 0
-    if stream and square and agree and item <= 2 and rows.stride_in % ALIASED_PITCH_BYTES == 0:
+    if stream and square and agree and item <= 2 and _aliased(rows.stride_in):
         kernel, why, height = "blocked_tiles", "input rows fall on each other in the caches", BLOCK_LINES * lanes
     elif stream and tile[0] == lanes and agree:
         kernel, why, height = "streaming_tiles", "output rows start alike in a cache line", STRIP_LINES * lanes
@@ -175,6 +177,11 @@ def _nearest(axes: list[Axis], than: Axis) -> tuple[Axis, list[Axis]]:
     return nearest, [axis for axis in axes if axis is not nearest]
 
 
+def _aliased(pitch: int) -> bool:
+    """Return whether lines so many bytes apart meet in few sets of a cache, where they push each other out."""
+    return pitch % ALIASED_PITCH_BYTES == 0
+
+
 def _lines_agree(*axes: Axis) -> bool:
     """Return whether stepping along the axes keeps the place within a cache line of the output."""
     return all(axis.stride_out % CACHE_LINE_BYTES == 0 for axis in axes)
@@ -187,8 +194,8 @@ def _power_of_two(extent: int) -> int:
 
 @cache
 def streaming_bytes() -> int:
-    """Return the output size in bytes from which writing past the caches pays: half of the last-level cache."""
-    return cache_bytes(level=3, otherwise=1 << 24) // 2
+    """Return the output size in bytes from which writing past the caches pays: a quarter of the last-level cache."""
+    return cache_bytes(level=3, otherwise=1 << 25) // 4
 
 
 def _block_cols(lanes: int) -> int:
