@@ -122,8 +122,13 @@ def _launch(plan: Plan) -> _Launch:
     cols_step = min(plan.cols.extent, max(1, min(budget // height, ROW_CHUNK_BYTES) // place_bytes // unit) * unit)
     if plan.kernel == "staged_tiles":
         cols_step = min(plan.cols.extent, unit)  # it carries along what it leaves over, down one block
-    walk_step = min(walk.extent, max(1, budget // (height * cols_step * place_bytes)))
-    strips_step = min(strips, max(1, budget // (height * cols_step * place_bytes * walk_step)))
+    room = max(1, budget // (height * cols_step * place_bytes))
+    if abs(walk.stride_in) < plan.height * abs(plan.rows.stride_in):  # the walk goes on nearer than the next strip does
+        walk_step = min(walk.extent, room)
+        strips_step = min(strips, max(1, room // walk_step))
+    else:
+        strips_step = min(strips, room)
+        walk_step = min(walk.extent, max(1, room // strips_step))
 
     pieces = -(-plan.cols.extent // cols_step) * -(-walk.extent // walk_step) * -(-strips // strips_step)
     tickets = pieces * math.prod(axis.extent for axis in outer)

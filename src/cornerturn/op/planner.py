@@ -144,7 +144,7 @@ def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[A
     rest = tuple(outer)
 
     if packed_in and cols.extent <= SHORT_EXTENT_MAX and cols.extent % lanes and rows.extent >= lanes:
-        height = min(LONG_RUN_BYTES, 8 * LONG_RUN_BYTES // cols.extent) // CACHE_LINE_BYTES * lanes
+        height = min(GATHERED_BYTES, 8 * LONG_RUN_BYTES // cols.extent) // CACHE_LINE_BYTES * lanes
         why = f"rows of {cols.extent} are parted"
         return Plan(problem, "deinterleave", why, stream, rows, cols, rest, (lanes, cols.extent), height)
     if packed_out and rows.extent <= SHORT_EXTENT_MAX and rows.extent % lanes and cols.extent >= lanes:

@@ -372,9 +372,11 @@ def copy_run(source: int, target: int, nbytes: int, stream: int) -> None:
             done += 1
         return
     end = nbytes - LINE
-    move(source, target, LINE, 0)
-    move(source + end, target + end, LINE, 0)
     done = -target & (LINE - 1)
+    if done:
+        move(source, target, LINE, 0)
+    if (end - done) & (LINE - 1):
+        move(source + end, target + end, LINE, 0)
     if stream:
         while done <= end:
             move(source + done, target + done, LINE, 1)
