@@ -1,6 +1,12 @@
-"""All tests share a compiled-kernel cache of their own, and the user's stays as it was."""
+"""All tests share a compiled-kernel cache of their own, and the user's stays as it was.
+
+What lies in a cache named by CORNERTURN_CACHE is there from the start: a machine without the CuTe DSL can so be given
+the kernels of that family.
+"""
 
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +14,10 @@ import pytest
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory):
     outside = os.environ.get("CORNERTURN_CACHE")
-    os.environ["CORNERTURN_CACHE"] = str(tmp_path_factory.mktemp("cornerturn-cache"))
+    own = tmp_path_factory.mktemp("cornerturn-cache")
+    if outside is not None and Path(outside).is_dir():
+        shutil.copytree(outside, own, dirs_exist_ok=True)
+    os.environ["CORNERTURN_CACHE"] = str(own)
     yield
     os.environ.pop("CORNERTURN_CACHE")
     if outside is not None:
