@@ -11,6 +11,8 @@ UNIT = Axis(1, 0, 0)
 
 LONG_RUN_BYTES = 4096  # runs from here on are copied one by one, shorter ones gathered
 GATHERED_BYTES = 2048
+FEW_OUTPUT_RUNS = 64  # so many runs may go to as many places in turn, in the input's own order
+RUN_ROWS = 4  # otherwise so many runs go to the same place, one after the other
 SHORT_EXTENT_MAX = 32  # longest axis with a kernel of its own
 PACKED_ROW_BYTES_MAX = 1024
 PACKED_BYTES_MIN = 4 * CACHE_LINE_BYTES  # less is not worth the way through scratch memory
@@ -122,7 +124,7 @@ def _runs(problem: Problem, stream: bool, run: int, outer: list[Axis], line_offs
         return Plan(problem, "long_runs", why, stream, rows, Axis(run, 1, 1), tuple(outer), (1, elements), 1)
     cols, outer = _nearest(outer, than=rows)
     if stream and run % CACHE_LINE_BYTES == line_offset == 0 and _lines_agree(rows, cols, *outer):
-        height = max(1, 2 * CACHE_LINE_BYTES // run)
+        height = RUN_ROWS if cols.extent > FEW_OUTPUT_RUNS else 1
         return Plan(problem, "line_runs", why, stream, rows, cols, tuple(outer), (height, elements), height, run)
     height = max(1, GATHERED_BYTES // run) if rows.stride_out == run else 1
     return Plan(problem, "gathered_runs", why, stream, rows, cols, tuple(outer), (height, elements), height, run)
