@@ -8,7 +8,9 @@ Addresses are 64-bit integers. Loads and plain stores take any alignment; non-te
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
+from zlib import crc32
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
@@ -24,6 +26,7 @@ TILE_SCRATCH_BYTES = LINE * LINE
 _I8 = ir.IntType(8)
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
+_INLINED = crc32(Path(__file__).read_bytes() + Path(__file__).with_name("job.py").read_bytes())
 _LANE_BYTES_MAX = 8  # LLVM has no good code for vectors of 16-byte integers: such an element is two lanes
 _REGISTERS = 16  # vectors that are held at once; hosts with shorter registers spill a few, which costs little
 _STAGE_VECTORS = 8
@@ -35,8 +38,13 @@ Kernel = Callable[[int, int, Any, Any, int], None]
 
 
 def compiled(function: Function) -> Function:
-    """Compile with Numba on the first call, without the GIL; kept on disk where a folder can be written."""
+    """Compile with Numba on the first call, without the GIL; kept on disk where a folder can be written.
+
+    Numba's cache notices when a function's own file changes, not when what it calls does, which is inlined: hence the
+    digest in the name that it is kept under.
+    """
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    function.__qualname__ += f"-{_INLINED:08x}"
     try:
         return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # Numba found no folder for its cache
