@@ -24,7 +24,8 @@ COLS_STEP = 13  # columns a ticket
 WALK_STEP = 14  # positions of the walk a ticket
 RUN = 15  # bytes, rows or columns that stay together; each kernel says which
 STREAM = 16  # 1: whole lines are written past the caches
-OUTER = 17  # number of outer axes; for each follow extent, bytes in the input, bytes in the output
+REACH = 17  # bytes from the input's first element to the end of its last one
+OUTER = 18  # number of outer axes; for each follow extent, bytes in the input, bytes in the output
 
 
 @compiled

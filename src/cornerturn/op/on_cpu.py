@@ -133,7 +133,13 @@ def _launch(plan: Plan) -> _Launch:
     pieces = -(-plan.cols.extent // cols_step) * -(-walk.extent // walk_step) * -(-strips // strips_step)
     tickets = pieces * math.prod(axis.extent for axis in outer)
     numbers = [tickets, *plan.rows, *plan.cols, *walk, plan.height, strips, strips_step, cols_step, walk_step]
-    numbers += [plan.run, plan.stream, len(outer), *(number for axis in outer for number in axis)]
+    numbers += [
+        plan.run,
+        plan.stream,
+        plan.problem.reach_in,
+        len(outer),
+        *(number for axis in outer for number in axis),
+    ]
     threads = min(tickets, max(1, nbytes // THREAD_BYTES))
     scratch_bytes = SCRATCH_BYTES + (plan.run * BLOCK_COLUMN_BYTES if plan.kernel in BLOCKED else 0)
     return _Launch(kernel, np.array(numbers, np.int64), tickets, threads, scratch_bytes)
@@ -150,8 +156,10 @@ def _kernel(plan: Plan) -> tuple[Kernel, int, int]:
             return runs.long_runs(), 1, LINE_BYTES
         case "line_runs":
             return runs.line_runs(), plan.run, 1
+        case "cached_runs":
+            return runs.cached_runs(item), plan.run, 1
         case "gathered_runs":
-            return runs.gathered_runs(item), plan.run, 1
+            return runs.gathered_runs(min(16, max(item, 1 << (plan.run - 1).bit_length()))), plan.run, 1
         case "single_elements":
             return runs.single_elements(item), item, 1
         case "deinterleave":

@@ -10,7 +10,8 @@ from cornerturn.op.problem import Axis, Problem, canonical
 UNIT = Axis(1, 0, 0)
 
 LONG_RUN_BYTES = 4096  # runs from here on are copied one by one, shorter ones gathered
-GATHERED_BYTES = 2048
+GATHERED_BYTES = 512  # what leaves scratch memory at once
+PARTED_BYTES = 2048  # what each output row gets at once where interleaved rows are parted
 FEW_OUTPUT_RUNS = 64  # so many runs may go to as many places in turn, in the input's own order
 RUN_ROWS = 4  # otherwise so many runs go to the same place, one after the other
 SHORT_EXTENT_MAX = 32  # longest axis with a kernel of its own
@@ -19,6 +20,7 @@ PACKED_BYTES_MIN = 4 * CACHE_LINE_BYTES  # less is not worth the way through scr
 STRIP_LINES = 2  # whole lines that a strip writes of each output row, one after the other
 BLOCK_LINES = 4
 BLOCK_TILES_MAX = 32
+STAGED_LINES_MIN = 8  # with fewer lines too much of an output row is edge
 ALIASED_PITCH_BYTES = 1024  # at such a pitch lines meet in a quarter of a first cache's sets, or fewer
 ALIASED_STREAMS_SOONER = 8
 ELEMENT_BLOCK = 64  # rows and columns of elements moved one by one: the first cache holds the lines of both sides
@@ -126,8 +128,10 @@ def _runs(problem: Problem, stream: bool, run: int, outer: list[Axis], line_offs
     if stream and run % CACHE_LINE_BYTES == line_offset == 0 and _lines_agree(rows, cols, *outer):
         height = RUN_ROWS if cols.extent > FEW_OUTPUT_RUNS else 1
         return Plan(problem, "line_runs", why, stream, rows, cols, tuple(outer), (height, elements), height, run)
-    height = max(1, GATHERED_BYTES // run) if rows.stride_out == run else 1
-    return Plan(problem, "gathered_runs", why, stream, rows, cols, tuple(outer), (height, elements), height, run)
+    if (stream or run < CACHE_LINE_BYTES) and rows.stride_out == run:
+        height = max(1, GATHERED_BYTES // run)
+        return Plan(problem, "gathered_runs", why, stream, rows, cols, tuple(outer), (height, elements), height, run)
+    return Plan(problem, "cached_runs", why, False, rows, cols, tuple(outer), (1, elements), RUN_ROWS, run)
 
 
 def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[Axis], line_offset: int) -> Plan:
@@ -146,7 +150,7 @@ def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[A
     rest = tuple(outer)
 
     if packed_in and cols.extent <= SHORT_EXTENT_MAX and cols.extent % lanes and rows.extent >= lanes:
-        height = min(GATHERED_BYTES, 8 * LONG_RUN_BYTES // cols.extent) // CACHE_LINE_BYTES * lanes
+        height = min(PARTED_BYTES, 8 * LONG_RUN_BYTES // cols.extent) // CACHE_LINE_BYTES * lanes
         why = f"rows of {cols.extent} are parted"
         return Plan(problem, "deinterleave", why, stream, rows, cols, rest, (lanes, cols.extent), height)
     if packed_out and rows.extent <= SHORT_EXTENT_MAX and rows.extent % lanes and cols.extent >= lanes:
@@ -163,7 +167,7 @@ def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[A
         kernel, why, height = "streaming_tiles", "output rows start alike in a cache line", STRIP_LINES * lanes
     elif stream and packed_out and PACKED_BYTES_MIN // tile[1] <= rows.extent * item <= PACKED_ROW_BYTES_MAX:
         kernel, why, height = "packed_tiles", "short output rows leave together", rows.extent
-    elif stream and square:
+    elif stream and square and rows.extent >= STAGED_LINES_MIN * lanes:
         kernel, why, height = "staged_tiles", "output rows start anywhere in a cache line", BLOCK_LINES * lanes
     else:
         kernel, why, height = "cached_tiles", "the caches hold the output, or its rows are short", STRIP_LINES * tile[0]

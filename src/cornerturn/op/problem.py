@@ -49,6 +49,11 @@ class Problem:
         return tuple(map(Axis, self.shape, self.strides_in, self.strides_out))
 
     @property
+    def reach_in(self) -> int:
+        """Bytes from the first element moved to the end of the input's last one in memory."""
+        return sum((axis.extent - 1) * axis.stride_in for axis in self.axes if axis.stride_in > 0) + self.itemsize
+
+    @property
     def nbytes(self) -> int:
         """Bytes to move, counted once."""
         return math.prod(self.shape) * self.itemsize

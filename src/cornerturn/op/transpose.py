@@ -18,7 +18,7 @@ from cornerturn.op.arrays import (
     view_of,
 )
 from cornerturn.op.engines import SMALL_BYTES, move_on_cpu
-from cornerturn.op.planner import Plan, plan_move
+from cornerturn.op.planner import Plan, plan_move, streaming_bytes
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> Any:
@@ -52,7 +52,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
     order = normalized_axes(axes, x.ndim)
     view = np.asarray(x).transpose(order)
     if out is None:
-        if x.nbytes and _is_small(x):  # copy() would give elements of no bytes one
+        if x.nbytes and _is_easy(x, view):  # copy() would give elements of no bytes one
             return view.copy(order="C")
         out = empty_c_order(view.shape, x.dtype)
     else:
@@ -61,7 +61,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
             if _same_elements(view, out):
                 return out
             check_destination(view_of(x), view_of(out))
-        if _is_small(x):
+        if _is_easy(x, view):
             np.copyto(out, view)
             return out
     move_on_cpu(view_of(view), view_of(out))
@@ -119,9 +119,10 @@ def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
     return replace(plan, kernel="numpy_copy", why=why, stream=False, tile=(1, 1))
 
 
-def _is_small(x: AnyArray) -> bool:
-    """Return whether NumPy's own copy is faster; it takes its time by the element, large ones come cheaper."""
-    return x.nbytes <= SMALL_BYTES * max(1, x.itemsize // 8)
+def _is_easy(x: AnyArray, view: AnyArray) -> bool:
+    """Return whether NumPy's own copy is faster: for few elements, and for one run of bytes that the caches hold."""
+    small = SMALL_BYTES * max(1, x.itemsize // 4)
+    return x.nbytes <= small or (x.nbytes < streaming_bytes() and view.flags.c_contiguous)
 
 
 def _check_input(x: AnyArray) -> None:
