@@ -171,11 +171,12 @@ def blocked_tiles(item: int) -> Kernel:
                             below = (
                                 _GROUP * row_in if row + _GROUP < height else run * item + (_GROUP - height) * row_in
                             )
-                            for place in range(block, block_end, rows):
-                                tile_in = here + min(place, last_col) * item
+                            tile_in, last_in = here + min(block, last_col) * item, here + last_col * item
+                            for _ in range(block, block_end, rows):
                                 for i in range(_GROUP):
                                     prefetch(tile_in + below + i * row_in)
                                 exchange_rows(tile_in, row_in, there, LINE, item, _GROUP, 1, 0)
+                                tile_in = min(tile_in + LINE, last_in)
                                 there += tile
                         there = scratch
                         for place in range(block, block_end, rows):
@@ -248,11 +249,12 @@ def staged_tiles(item: int) -> Kernel:
                     for row in range(0, height, group):
                         here = start + (top + row) * row_in
                         there = scratch + row * LINE
-                        for place in range(begin, end, rows):
-                            tile_in = here + min(place, last_col) * item
+                        tile_in, last_in = here + min(begin, last_col) * item, here + last_col * item
+                        for _ in range(begin, end, rows):
                             for i in range(group):
                                 prefetch(tile_in + (group + i) * row_in)
                             exchange_rows(tile_in, row_in, there, LINE, item, group, 1, 0)
+                            tile_in = min(tile_in + LINE, last_in)
                             there += tile
                     there = scratch
                     left = carried
