@@ -6,9 +6,14 @@ the kernels of that family.
 
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
+
+# A shell without job control starts what it puts in the background with SIGINT ignored, and children inherit that:
+# the tests that interrupt a process would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
