@@ -361,6 +361,16 @@ main()
         done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
 
+    def test_an_interrupt_of_executed_text_ends_with_the_status_too(self, tmp_path):
+        (tmp_path / "interrupted.py").write_text(
+            "from cornerturn.cli import main\n"
+            "main.commands['info'].callback = lambda: exec('raise KeyboardInterrupt')\n"
+            "main(['info'])\n"
+        )
+        command = [sys.executable, "-m", "interrupted"]
+        done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
     def test_an_interrupt_is_one_line_and_leaves_no_file(self, tmp_path):
         path = tmp_path / "out.json"
         command = [*COMMAND, "bench", "--device", "emulator", "--size", "4096x4096", "--json", path]

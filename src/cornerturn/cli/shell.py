@@ -52,6 +52,7 @@ class CommandLine(click.Group):
         except MemoryError as error:
             fail(f"not enough memory: {error}: choose a smaller size", 2)
         except (KeyboardInterrupt, click.Abort):
+            exec("")  # or Python ends by the signal, should the interrupt have come through a text that it executed
             fail("interrupted", _INTERRUPTED)
         sys.exit(0)
 
