@@ -12,6 +12,7 @@ import numpy as np
 from cornerturn.errors import UsageError
 from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.production import INDEX_LIMIT, UNIT, Production, TileShape, box, rows, tile, weave
+from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES
 from cornerturn.op.problem import Axis, Problem
 
 SECTOR = 32
@@ -31,24 +32,6 @@ WARP_ELEMENTS = 32
 BLOCK_ELEMENTS = 1024
 WASTE_LIMIT = 4
 """A matrix that fills less than this part of its tiles goes element by element."""
-
-ALIGNED_TILES: dict[int, tuple[TileShape, ...]] = {
-    1: (TileShape(128, 128, 4, 256), TileShape(64, 128, 4, 128), TileShape(64, 64, 4, 64)),
-    2: (TileShape(128, 128, 4, 512), TileShape(64, 64, 4, 128)),
-    4: (TileShape(64, 64, 4, 256), TileShape(32, 32, 2, 128)),
-    8: (TileShape(32, 64, 2, 256), TileShape(32, 32, 2, 128)),
-    16: (TileShape(32, 32, 1, 256), TileShape(16, 32, 1, 128)),
-}
-"""By element size; rows of x begin on units and rows of y on sectors. The first is for large problems."""
-
-RAGGED_TILES: dict[int, tuple[TileShape, ...]] = {
-    1: (TileShape(128, 128, 4, 256, wide=False, resident=4),),
-    2: (TileShape(128, 64, 4, 256, wide=False, resident=5),),
-    4: (TileShape(64, 64, 4, 256, resident=4),),
-    8: (TileShape(64, 64, 2, 512, resident=3),),
-    16: (TileShape(32, 32, 1, 256),),
-}
-"""The same for rows of y that begin anywhere."""
 
 WIDE_GROUP = (8, 32)
 WIDE_ELEMENT = 16

@@ -1,0 +1,24 @@
+"""The tiles that ``transpose()`` takes on a GPU when nobody has tuned it for the device.
+
+Found by measurement on an H200; docs/performance-notes.md says how.
+"""
+
+from cornerturn.kernels.production import TileShape
+
+ALIGNED_TILES: dict[int, tuple[TileShape, ...]] = {
+    1: (TileShape(128, 128, 4, 256), TileShape(64, 128, 4, 128), TileShape(64, 64, 4, 64)),
+    2: (TileShape(128, 128, 4, 512), TileShape(64, 64, 4, 128)),
+    4: (TileShape(64, 64, 4, 256), TileShape(32, 32, 2, 128)),
+    8: (TileShape(32, 64, 2, 256), TileShape(32, 32, 2, 128)),
+    16: (TileShape(32, 32, 1, 256), TileShape(16, 32, 1, 128)),
+}
+"""By element size; rows of x begin on units and rows of y on sectors. The first is for large problems."""
+
+RAGGED_TILES: dict[int, tuple[TileShape, ...]] = {
+    1: (TileShape(128, 128, 4, 256, wide=False, resident=4),),
+    2: (TileShape(128, 64, 4, 256, wide=False, resident=5),),
+    4: (TileShape(64, 64, 4, 256, resident=4),),
+    8: (TileShape(64, 64, 2, 512, resident=3),),
+    16: (TileShape(32, 32, 1, 256),),
+}
+"""The same for rows of y that begin anywhere."""
