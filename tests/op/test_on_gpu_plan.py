@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from cornerturn.emulator import Memory, emulate
 from cornerturn.errors import UsageError
 from cornerturn.kernels.production import Production
-from cornerturn.op.gpu_plan import ALIGNED_TILES, RAGGED_TILES, plan
+from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES
+from cornerturn.op.gpu_plan import plan
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.toolchain import compile_source
 

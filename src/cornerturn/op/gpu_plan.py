@@ -1,6 +1,6 @@
 """From a problem to the production kernel and the tile that solve it on a GPU.
 
-The tables were found by measurement on an H200; docs/performance-notes.md says how.
+What depends on the device, tiles above all, is in a `Tiling`; docs/performance-notes.md says how the default was found.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from cornerturn.errors import UsageError
 from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.production import INDEX_LIMIT, UNIT, Production, TileShape, box, rows, tile, weave
-from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES
+from cornerturn.op.gpu_tiles import DEFAULT, Tiling
 from cornerturn.op.problem import Axis, Problem
 
 SECTOR = 32
@@ -20,8 +20,8 @@ MAX_EXTENT = INDEX_LIMIT - 4096
 """A tile's width below 2^31, so that no coordinate in the last tile overflows."""
 WEAVE_LIMIT = 16
 """The longest short axis that ``weave`` turns in registers."""
-ENOUGH_BLOCKS = 1056
-"""Eight blocks for each multiprocessor of an H200: below, smaller tiles are taken."""
+SIMILAR_COST = 1.03
+"""A tile further down its table must save more than this, or the one above it is taken: it was faster."""
 BLOCK_ROWS = 4
 """Rows that blocks of ``rows`` take together along each of two axes."""
 SHORT_RUN = 128
@@ -32,10 +32,6 @@ WARP_ELEMENTS = 32
 BLOCK_ELEMENTS = 1024
 WASTE_LIMIT = 4
 """A matrix that fills less than this part of its tiles goes element by element."""
-
-WIDE_GROUP = (8, 32)
-WIDE_ELEMENT = 16
-"""Large matrices of such elements span so many pages that tiles are better numbered in groups of so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +44,14 @@ class Move:
     y: int
 
 
-def plan(problem: Problem, x: int, y: int) -> Production:
+def plan(problem: Problem, x: int, y: int, tiling: Tiling = DEFAULT) -> Production:
     """Return the kernel and launch for a problem between first elements at ``x`` and ``y`` modulo 32.
+
+    Args:
+        problem: what moves.
+        x: address of its first element in x, modulo 32.
+        y: the same in y.
+        tiling: of the device that it is for.
 
     Raises:
         UsageError: an axis is too long for 31 bits.
@@ -57,7 +59,8 @@ def plan(problem: Problem, x: int, y: int) -> Production:
     move = _naturally_aligned(problem, x, y)
     if (longest := max(axis.extent for axis in move.axes)) > MAX_EXTENT:
         raise UsageError(f"an axis of {longest} elements is longer than the {MAX_EXTENT} that kernels number: split it")
-    return _woven(move) or _tiled(move) or _by_rows(move) or _scattered(move) or box(move.element, move.axes)
+    chosen = _woven(move, tiling) or _tiled(move, tiling) or _by_rows(move, tiling) or _scattered(move)
+    return chosen or box(move.element, move.axes)
 
 
 def _naturally_aligned(problem: Problem, x: int, y: int) -> Move:
@@ -79,7 +82,7 @@ def _inner_axes(move: Move) -> tuple[Axis, Axis, list[Axis]] | None:
     return inner_out, inner_in, [axis for axis in move.axes if axis is not inner_out and axis is not inner_in]
 
 
-def _woven(move: Move) -> Production | None:
+def _woven(move: Move, tiling: Tiling) -> Production | None:
     if (inner := _inner_axes(move)) is None:
         return None
     row, col, outer = inner
@@ -91,10 +94,10 @@ def _woven(move: Move) -> Production | None:
     begins = [move.x, move.y, long.extent * move.element, pitch, *_strides(outer)]
     if any(begin % UNIT for begin in begins) or long.extent * move.element // UNIT * short.extent >= INDEX_LIMIT:
         return None
-    return weave(move.element, short, long, outer)
+    return weave(move.element, short, long, outer, tiling.weave_threads[move.element])
 
 
-def _tiled(move: Move) -> Production | None:
+def _tiled(move: Move, tiling: Tiling) -> Production | None:
     if (inner := _inner_axes(move)) is None:
         return None
     row, col, outer = inner
@@ -104,11 +107,12 @@ def _tiled(move: Move) -> Production | None:
     x_units = not any(begin % UNIT for begin in x_begins)
     one_tile = row.extent * element <= 8 * UNIT and not any(begin % UNIT for begin in y_begins)
     y_sectors = one_tile or not any(begin % SECTOR for begin in y_begins)
-    table = (ALIGNED_TILES if y_sectors else RAGGED_TILES)[element]
+    table = (tiling.aligned if y_sectors else tiling.ragged)[element]
     shapes = [*table, *_narrow_tiles(element, row.extent, col.extent)] if y_sectors else table
-    shape = _best(shapes, row, col, outer)
-    if element == WIDE_ELEMENT and y_sectors and col.extent >= 2 * WIDE_GROUP[1] * shape.cols:
-        shape = replace(shape, group=WIDE_GROUP)
+    shape = _best(shapes, row, col, outer, tiling.enough_blocks)
+    group = tiling.groups.get(element)
+    if group and y_sectors and col.extent >= 2 * group[1] * shape.cols:
+        shape = replace(shape, group=group)
     if _tiles(shape, row, col) * shape.rows * shape.cols > WASTE_LIMIT * row.extent * col.extent:
         return None
     return tile(element, row, col, outer, shape, x_units, 0 if y_sectors else 2)
@@ -128,27 +132,28 @@ def _narrow_tiles(element: int, row: int, col: int) -> list[TileShape]:
     return tiles
 
 
-def _best(shapes: Sequence[TileShape], row: Axis, col: Axis, outer: Sequence[Axis]) -> TileShape:
+def _best(shapes: Sequence[TileShape], row: Axis, col: Axis, outer: Sequence[Axis], enough: int) -> TileShape:
     """Return the first shape that keeps the device busy and wastes little of its tiles."""
     batches = math.prod(axis.extent for axis in outer)
 
     def cost(shape: TileShape) -> float:
         tiles = _tiles(shape, row, col)
-        idle = max(1.0, ENOUGH_BLOCKS / (tiles * batches))
+        idle = max(1.0, enough / (tiles * batches))
         return tiles * shape.rows * shape.cols * idle
 
-    return min(shapes, key=cost)
+    costs = [cost(shape) for shape in shapes]
+    return next(shape for shape, own in zip(shapes, costs, strict=True) if own <= SIMILAR_COST * min(costs))
 
 
 def _tiles(shape: TileShape, row: Axis, col: Axis) -> int:
     return ceil_div(row.extent, shape.rows) * ceil_div(col.extent, shape.cols)
 
 
-def _by_rows(move: Move) -> Production | None:
+def _by_rows(move: Move, tiling: Tiling) -> Production | None:
     last = move.axes[-1]
     if last.stride_in != move.element or last.stride_out != move.element or last.extent >= INDEX_LIMIT // 2:
         return None
-    return rows(move.element, _blocked(move.axes), items=2)
+    return rows(move.element, _blocked(move.axes), items=tiling.rows_items[move.element])
 
 
 def _blocked(axes: tuple[Axis, ...]) -> list[Axis]:
