@@ -32,7 +32,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, out: Any = None) -> Any
         source, destination = view_of(x).permuted(order), view_of(out)
         if source != destination:
             check_destination(source, destination)
-            move_on_gpu(source, destination, cupy.cuda.get_current_stream().ptr, f"sm_{x.device.compute_capability}")
+            move_on_gpu(source, destination, cupy.cuda.get_current_stream().ptr, x.device.id)
     return out
 
 

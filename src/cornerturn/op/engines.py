@@ -22,7 +22,7 @@ def move_on_cpu(source: StridedView, destination: StridedView) -> None:
         np.copyto(as_array(destination), as_array(source))
 
 
-def move_on_gpu(source: StridedView, destination: StridedView, stream: int, arch: str) -> None:
+def move_on_gpu(source: StridedView, destination: StridedView, stream: int, ordinal: int) -> None:
     """Put the copy, element by element, between two views of one shape and item size on a stream.
 
     The caller keeps both arrays alive until the stream has passed this, as stream-ordered allocators do.
@@ -31,8 +31,8 @@ def move_on_gpu(source: StridedView, destination: StridedView, stream: int, arch
         source: in the memory of a device whose context is current.
         destination: in the same memory.
         stream: ``CUstream``, as an integer.
-        arch: the device's architecture, for example ``sm_90``.
+        ordinal: the device's number, as the driver counts those that are visible.
     """
     from cornerturn.op import on_gpu
 
-    on_gpu.run(source, destination, stream, arch)
+    on_gpu.run(source, destination, stream, ordinal)

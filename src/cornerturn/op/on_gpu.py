@@ -16,6 +16,7 @@ from cornerturn.errors import DeviceError
 from cornerturn.kernels.production import Production
 from cornerturn.op.arrays import StridedView
 from cornerturn.op.gpu_plan import SECTOR, plan
+from cornerturn.op.gpu_tiles import Target, tiling_of
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.toolchain import compile_source
 
@@ -65,27 +66,27 @@ class Launcher:
             return self._enqueue(stream)[0]
 
 
-def run(source: StridedView, destination: StridedView, stream: int, arch: str) -> None:
+def run(source: StridedView, destination: StridedView, stream: int, ordinal: int) -> None:
     """Put the copy, element by element, between two views of one shape and item size on a stream.
 
     Args:
         source: what to read, in the memory of a device whose context is current.
         destination: what to write, in the same memory; shares nothing with ``source``.
         stream: ``CUstream`` of the caller, as an integer.
-        arch: the device's architecture, for example ``sm_90``.
+        ordinal: the device's number, as the driver counts those that are visible.
 
     Raises:
         DeviceError: the driver refuses the kernel or its launch.
     """
     if 0 not in source.shape:
-        launch, offset_in, offset_out = prepared(source, destination, arch)
+        launch, offset_in, offset_out = prepared(source, destination, ordinal)
         launch(source.pointer + offset_in, destination.pointer + offset_out, stream)
 
 
-def prepared(source: StridedView, destination: StridedView, arch: str) -> tuple[Launcher, int, int]:
+def prepared(source: StridedView, destination: StridedView, ordinal: int) -> tuple[Launcher, int, int]:
     """Return what copies between two views, none of them empty, and the bytes to add to their two addresses."""
     x, y = source.pointer % SECTOR, destination.pointer % SECTOR
-    return _prepared(source.itemsize, source.shape, source.strides, destination.strides, x, y, arch)
+    return _prepared(source.itemsize, source.shape, source.strides, destination.strides, x, y, ordinal)
 
 
 @lru_cache(maxsize=4096)
@@ -96,17 +97,56 @@ def _prepared(
     strides_out: tuple[int, ...],
     x: int,
     y: int,
-    arch: str,
+    ordinal: int,
 ) -> tuple[Launcher, int, int]:
     problem = canonical(itemsize, shape, strides_in, strides_out)
     x, y = x + problem.offset_in, y + problem.offset_out
-    return launcher(problem, x % SECTOR, y % SECTOR, arch), problem.offset_in, problem.offset_out
+    return launcher(problem, x % SECTOR, y % SECTOR, target_of(ordinal)), problem.offset_in, problem.offset_out
 
 
 @lru_cache(maxsize=1024)
-def launcher(problem: Problem, x: int, y: int, arch: str) -> Launcher:
+def launcher(problem: Problem, x: int, y: int, target: Target) -> Launcher:
     """Return what launches one problem between first elements at ``x`` and ``y`` modulo 32."""
-    return Launcher(plan(problem, x, y), arch)
+    return Launcher(plan(problem, x, y, tiling_of(target)), target.arch)
+
+
+@cache
+def target_of(ordinal: int) -> Target:
+    """Return the model of a CUDA device.
+
+    Raises:
+        DeviceError: there is no such device.
+    """
+    from cuda.bindings import driver
+
+    of_device = f"of CUDA device {ordinal} cannot be read"
+    _value((*driver.cuInit(0), None), "the CUDA driver does not start")
+    device = _value(driver.cuDeviceGet(ordinal), f"there is no CUDA device {ordinal}")
+    name = _value(driver.cuDeviceGetName(128, device), f"name {of_device}")
+    kinds = driver.CUdevice_attribute
+    major, minor, multiprocessors = (
+        _value(driver.cuDeviceGetAttribute(kind, device), f"{kind.name} {of_device}")
+        for kind in (
+            kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+            kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            kinds.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+        )
+    )
+    return Target(f"sm_{major}{minor}", name.split(b"\0")[0].decode(), multiprocessors)
+
+
+_after_tuning: list[Callable[[], None]] = []
+
+
+def when_retuned(forget: Callable[[], None]) -> None:
+    """Have ``forget`` called whenever launches that were planned before may be planned anew."""
+    _after_tuning.append(forget)
+
+
+def forget_plans() -> None:
+    """Plan every problem anew at its next call, by what is tuned then."""
+    for forget in (_prepared.cache_clear, launcher.cache_clear, *_after_tuning):
+        forget()
 
 
 def _make_current(address: int) -> None:

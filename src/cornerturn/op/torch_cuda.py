@@ -14,7 +14,7 @@ from torch.autograd.graph import increment_version
 
 from cornerturn.errors import UsageError
 from cornerturn.op.arrays import StridedView, bounds
-from cornerturn.op.on_gpu import Launcher, prepared
+from cornerturn.op.on_gpu import Launcher, prepared, when_retuned
 
 Tensor = Any  # torch.Tensor: the type checker does not follow torch
 
@@ -32,6 +32,7 @@ class _Served(NamedTuple):
 
 
 _served: dict[tuple[Any, ...], _Served] = {}
+when_retuned(_served.clear)
 
 
 def replay(x: Tensor, axes: Sequence[int] | None, out: Tensor | None) -> Tensor | None:
@@ -78,8 +79,7 @@ def remember(x: Tensor, axes: Sequence[int] | None, out: Tensor | None, order: S
     if not _is_plain(x) or not _is_plain(result) or not x.numel():
         return
     source, destination = view_of(x).permuted(order), view_of(result)
-    major, minor = torch.cuda.get_device_capability(x.device)
-    launch, offset_x, offset_y = prepared(source, destination, f"sm_{major}{minor}")
+    launch, offset_x, offset_y = prepared(source, destination, x.get_device())
     if len(_served) >= CAPACITY:
         _served.clear()
     _served[_layout(x, axes, out, x.data_ptr())] = _Served(

@@ -5,7 +5,6 @@ follow: https://docs.pytorch.org/docs/stable/library.html
 """
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import torch
@@ -119,13 +118,7 @@ def _move(source: StridedView, destination: StridedView, device: Any) -> None:
         move_on_cpu(source, destination)
     else:
         with torch.cuda.device(device):
-            move_on_gpu(source, destination, torch.cuda.current_stream().cuda_stream, _arch(device.index))
-
-
-@cache
-def _arch(index: int) -> str:
-    major, minor = torch.cuda.get_device_capability(index)
-    return f"sm_{major}{minor}"
+            move_on_gpu(source, destination, torch.cuda.current_stream().cuda_stream, device.index)
 
 
 def _fake(x: Tensor, axes: Sequence[int]) -> Tensor:
