@@ -22,3 +22,6 @@ RAGGED_TILES: dict[int, tuple[TileShape, ...]] = {
     16: (TileShape(32, 32, 1, 256),),
 }
 """The same for rows of y that begin anywhere."""
+
+GROUPS: dict[int, tuple[int, int]] = {16: (8, 32)}
+"""Tiles down and across that are numbered before the next ones: large matrices of such elements span many pages."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cornerturn.kernels.production import TileShape
-from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES
+from cornerturn.kernels.production_tiles import ALIGNED_TILES, GROUPS, RAGGED_TILES
 
 ELEMENTS = (1, 2, 4, 8, 16)
 BLOCKS_PER_MULTIPROCESSOR = 8
@@ -56,7 +56,7 @@ class Tiling:
 DEFAULT = Tiling(
     aligned=ALIGNED_TILES,
     ragged=RAGGED_TILES,
-    groups={16: (8, 32)},
+    groups=GROUPS,
     weave_threads=dict.fromkeys(ELEMENTS, 128),
     rows_items=dict.fromkeys(ELEMENTS, 2),
 )
