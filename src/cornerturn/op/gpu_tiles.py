@@ -15,7 +15,7 @@ from typing import Any
 from cornerturn.errors import CornerturnError, UsageError
 from cornerturn.files import read_text, refuse, replacing
 from cornerturn.kernels.production import UNIT, TileShape
-from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES
+from cornerturn.kernels.production_tiles import ALIGNED_TILES, GROUPS, RAGGED_TILES
 from cornerturn.toolchain import cache_folder
 
 ELEMENTS = (1, 2, 4, 8, 16)
@@ -73,7 +73,7 @@ class Tiling:
 DEFAULT = Tiling(
     aligned=ALIGNED_TILES,
     ragged=RAGGED_TILES,
-    groups={16: (8, 32)},
+    groups=GROUPS,
     weave_threads=dict.fromkeys(ELEMENTS, 128),
     rows_items=dict.fromkeys(ELEMENTS, 2),
     enough_blocks=132 * BLOCKS_PER_MULTIPROCESSOR,
@@ -114,9 +114,8 @@ def store(target: Target, tiling: Tiling, elements: Iterable[int]) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise refuse(
-            path.parent, f"cannot be made: {error.strerror}: set CORNERTURN_CACHE to another folder"
-        ) from error
+        rule = f"the folder cannot be made: {error.strerror}: set CORNERTURN_CACHE to another"
+        raise refuse(path.parent, rule) from error
     with replacing(path) as file:
         file.write(json.dumps(record, indent=1).encode() + b"\n")
     _load_once.cache_clear()
@@ -153,8 +152,8 @@ def tiles_path(target: Target) -> Path:
 def obeys(element: int, shape: TileShape, ragged: bool) -> bool:
     """Return whether the kernel ``tile`` can be compiled and is right for a shape.
 
-    The rules are those of its static assertions in ``production.cu``, of its warps, which read 128 bytes of 4 rows where
-    the tile allows it, and of the hardware.
+    The rules are those of its static assertions in ``production.cu``, of its warps, which read 128 bytes of 4 rows
+    where the tile allows it, and of the hardware.
 
     Example:
         >>> obeys(4, TileShape(64, 64, 4, 256), ragged=False)
@@ -228,7 +227,7 @@ def _with_entry(tiling: Tiling, element: int, entry: Mapping[str, Any]) -> Tilin
     """Return ``tiling`` with what `_entry` wrote of one element size.
 
     Raises:
-        ValueError: a number breaks a rule of its kernel.
+        ValueError: a number breaks a rule of its kernel; and whatever comes of an entry of another form.
     """
     group = _pair(entry["group"])
     if entry["weave_threads"] not in WEAVE_THREADS or entry["rows_items"] not in ROWS_ITEMS:
@@ -248,7 +247,7 @@ def _tiles(element: int, records: Iterable[Mapping[str, Any]], ragged: bool) -> 
     for record in records:
         numbers = {name: _whole(record[name]) for name in ("rows", "cols", "micro_rows", "threads", "resident")}
         if not isinstance(record["wide"], bool):
-            raise ValueError
+            raise TypeError
         shape = TileShape(**numbers, group=_pair(record["group"]), wide=record["wide"])
         if not obeys(element, shape, ragged):
             raise ValueError
