@@ -62,31 +62,65 @@ def time_launches(
     """
     # A warm run leaves enough samples for a spread: at least ten, if there are so many launches at all.
     launches = min(LAUNCHES_PER_GRAPH, repeat) if cold else max(1, min(LAUNCHES_PER_GRAPH, repeat // 10))
-    samples_per_graph = launches if cold else 1
-    launches_per_sample = launches // samples_per_graph
-    events = [(device.create_event(), device.create_event()) for _ in range(samples_per_graph)]
-    flush = _L2Flush(device) if cold else None
-
-    def capture(stream: Any) -> None:
-        for start, stop in events:
-            if flush is not None:
-                flush.enqueue(stream)
-            _record(start, stream)
-            for _ in range(launches_per_sample):
-                enqueue(stream)
-            _record(stop, stream)
-
-    seconds: list[float] = []
-    with device.current(), device_errors("timing"):
-        graph = _capture_graph(device, capture)
-        for _ in range(math.ceil(warmup / launches)):
-            graph.launch(device.stream)
-        for _ in range(math.ceil(repeat / launches)):
-            graph.launch(device.stream)
-            device.stream.sync()
-            seconds += [(stop - start) / 1e3 / launches_per_sample for start, stop in events]
+    samples = launches if cold else 1
+    flush = _L2Flush(device).enqueue if cold else None
+    replay = Replay(device, enqueue, launches // samples, samples, flush)
+    for _ in range(math.ceil(warmup / launches)):
+        replay.run()
+    seconds = [sample for _ in range(math.ceil(repeat / launches)) for sample in replay.run()]
     low, median, high = (float(value) for value in np.quantile(seconds, [LOW_QUANTILE, 0.5, HIGH_QUANTILE]))
     return Timing(median, low, high, len(seconds))
+
+
+class Replay:
+    """Launches in a CUDA graph, with events around them: captured once, timed whenever it is replayed.
+
+    Args:
+        device: where it runs.
+        enqueue: called with a stream that captures the graph; must put one launch there and not wait.
+        launches: of one sample, back to back.
+        samples: of one replay.
+        before: called like ``enqueue`` before each sample; not timed.
+
+    Raises:
+        DeviceError: the work cannot be captured.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        enqueue: Callable[[Any], None],
+        launches: int,
+        samples: int = 1,
+        before: Callable[[Any], None] | None = None,
+    ) -> None:
+        self._device = device
+        self._launches = launches
+        self._kept = (enqueue, before)  # with the memory and the kernels that the graph needs
+        self._events = [(device.create_event(), device.create_event()) for _ in range(samples)]
+
+        def capture(stream: Any) -> None:
+            for start, stop in self._events:
+                if before is not None:
+                    before(stream)
+                _record(start, stream)
+                for _ in range(launches):
+                    enqueue(stream)
+                _record(stop, stream)
+
+        with device.current(), device_errors("timing"):
+            self._graph = _capture_graph(device, capture)
+
+    def run(self) -> list[float]:
+        """Replay, wait, and return the seconds of one launch in each sample.
+
+        Raises:
+            DeviceError: the work fails.
+        """
+        with self._device.current(), device_errors("timing"):
+            self._graph.launch(self._device.stream)
+            self._device.stream.sync()
+            return [(stop - start) / 1e3 / self._launches for start, stop in self._events]
 
 
 def _capture_graph(device: Device, capture: Callable[[Any], None]) -> Any:
