@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from rich.table import Table
 
 from cornerturn import __version__
-from cornerturn.cli import bench_commands, main
+from cornerturn.cli import bench_commands, main, use_commands
 from cornerturn.cli.shell import show
 from cornerturn.errors import DeviceError, EmulatorError
 from cornerturn.kernels.catalogue import CATALOGUE
@@ -39,6 +39,7 @@ def _no_gpu(monkeypatch):
         raise DeviceError("no GPU in tests")
 
     monkeypatch.setattr(bench_commands, "open_device", refuse)
+    monkeypatch.setattr(use_commands, "open_device", refuse)
     monkeypatch.setattr(bench_commands, "unavailable_reason", lambda: "no GPU in tests")
 
 
@@ -275,7 +276,8 @@ class TestTranspose:
         (["bench", "--plot", "plot.xyz"], "--plot plot.xyz: the ending must be one of "),
         (["compare", "--case", "8by8"], "unknown case '8by8': give large, small, 8192x8192, or 64x1024x1024:0,2,1"),
         (["compare", "--dtype", "int3"], "'int3' is not one of 'uint8', "),
-        (["compare", "--device", "gpu"], "compare measures the CPU engine only so far; benchmarks/gpu.py"),
+        (["compare", "--device", "gpu"], "no GPU in tests"),
+        (["compare", "--dtype", "bfloat16"], "--dtype bfloat16: NumPy has no such dtype; choose float16"),
         (["compare", "--json", "missing/out.json"], "cannot be written: No such file or directory"),
         (["transpose", "x.npy"], "Missing argument 'OUT.npy'."),
         (["transpose", "missing.npy", "y.npy"], "missing.npy: no such file"),

@@ -2,19 +2,24 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import click
 
 from cornerturn.cli.shell import progress_bar, say, show, write_json
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
+from cornerturn.gpu import open_device
 from cornerturn.lab import plots
-from cornerturn.op.cases import DTYPES, GROUPS, Case, parse_case
-from cornerturn.op.compare import Comparison, compare_on_cpu, device_record, device_title
+from cornerturn.op.cases import DTYPES, GPU_DTYPES, GROUPS, LARGE, Case, held_as, parse_case
+from cornerturn.op.compare import OURS, Comparison, compare_on_cpu, device_record, device_title
+from cornerturn.op.compare_gpu import compare_on_gpu, gpu_record, gpu_title
 from cornerturn.op.compare_views import compare_tables, draw
 from cornerturn.op.file import DEFAULT_MEMORY, MIN_MEMORY, transpose_file
+from cornerturn.op.gpu_peers import GPU_PEERS
 from cornerturn.op.peers import CPU_PEERS
 
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -64,8 +69,8 @@ def transpose(source: Path, target: Path, axes: list[int] | None, force: bool, m
 
 
 def _parse_cases(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> list[Case]:
-    """Each case once, in the order given; all groups when none is."""
-    return list(dict.fromkeys(case for text in texts or GROUPS for case in parse_case(text)))
+    """Each case once, in the order given."""
+    return list(dict.fromkeys(case for text in texts for case in parse_case(text)))
 
 
 @click.command()
@@ -77,11 +82,21 @@ def _parse_cases(_: click.Context, __: click.Parameter, texts: Sequence[str]) ->
     callback=_parse_cases,
     help="large, small, a shape such as 8192x8192, or shape and axes such as 64x1024x1024:0,2,1; repeatable.",
 )
-@click.option("--dtype", "dtypes", multiple=True, type=click.Choice(DTYPES), help="One dtype; repeatable.")
 @click.option(
-    "--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True, help="gpu: see benchmarks/gpu.py."
+    "--dtype",
+    "dtypes",
+    multiple=True,
+    type=click.Choice(sorted(dict.fromkeys((*DTYPES, *GPU_DTYPES)), key=lambda dtype: held_as(dtype).itemsize)),
+    help="One dtype; repeatable.",
 )
-@click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
+@click.option("--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True, help="Where to measure.")
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the results as JSON, anew after each case.",
+)
 @click.option(
     "--plot",
     "plot_path",
@@ -95,37 +110,79 @@ def compare(
     """Measure transpose() against other libraries and the copy roof.
 
     All engines run in turn in one process; times are medians, and every result is checked. The libraries compared
-    are those installed: pip install 'cornerturn[compare]' brings them.
+    are those installed: pip install 'cornerturn[compare]' brings them. An interrupted run shows what it has measured.
     """
-    if device == "gpu":
-        raise UsageError(
-            "--device gpu: compare measures the CPU engine only so far; benchmarks/gpu.py measures the CUDA engine"
-        )
     check_outputs({"--json": json_path, "--plot": plot_path})
     plot_format = plots.file_format(plot_path) if plot_path else ""
-    peers, missing = {}, []
-    for peer in CPU_PEERS:
-        try:
-            peers[peer.name] = peer.open()
-        except MissingExtraError as error:
-            missing.append(str(error))
-    dtypes = dtypes or DTYPES
+    contest = _contest_on_gpu() if device == "gpu" else _contest_on_cpu(dtypes)
+    todo = [(case, dtype) for case in cases or contest.cases for dtype in dtypes or contest.dtypes]
     results: list[Comparison] = []
-    with progress_bar(len(cases) * len(dtypes)) as advance:
-        for index, (case, dtype) in enumerate((case, dtype) for case in cases for dtype in dtypes):
-            advance(index, f"{case.name} {dtype}", 0)
-            results += compare_on_cpu(case, dtype, peers)
     try:
-        if json_path:
-            report = {
-                "device": device_record([peer for peer in CPU_PEERS if peer.name in peers]),
-                "results": [row.to_json() for row in results if row.status == "valid"],
-            }
-            write_json(json_path, report)
+        with progress_bar(len(todo)) as advance:
+            for index, (case, dtype) in enumerate(todo):
+                advance(index, f"{case.name} {dtype}", 0)
+                results += contest.compare(case, dtype)
+                if json_path:  # each time: what was measured shall not be lost with what comes after it
+                    valid = [row.to_json() for row in results if row.status == "valid"]
+                    write_json(json_path, {"device": contest.record, "results": valid})
         if plot_path:
             with replacing(plot_path) as file:
                 draw(results, file, plot_format)
     finally:  # a full disk costs the file, not what was measured
-        show(compare_tables(results, missing, device_title()))
-    if any(row.status == "wrong" for row in results):
+        if results:
+            show(compare_tables(results, contest.missing, contest.title))
+    if any(row.status == "wrong" or (row.engine, row.status) == (OURS, "failed") for row in results):
         raise click.exceptions.Exit(1)
+
+
+class _Contest(NamedTuple):
+    """What a device's comparison consists of."""
+
+    compare: Callable[[Case, str], list[Comparison]]
+    cases: Sequence[Case]
+    dtypes: Sequence[str]
+    missing: list[str]
+    record: dict[str, object]
+    title: str
+
+
+def _contest_on_cpu(dtypes: Sequence[str]) -> _Contest:
+    if lacking := set(dtypes) - set(DTYPES):
+        raise UsageError(f"--dtype {lacking.pop()}: NumPy has no such dtype; choose float16, or --device gpu")
+    peers, missing = _opened({peer.name: peer.open for peer in CPU_PEERS})
+    return _Contest(
+        compare=lambda case, dtype: compare_on_cpu(case, dtype, peers),
+        cases=[case for group in GROUPS.values() for case in group],
+        dtypes=DTYPES,
+        missing=missing,
+        record=device_record([peer for peer in CPU_PEERS if peer.name in peers]),
+        title=device_title(),
+    )
+
+
+def _contest_on_gpu() -> _Contest:
+    device = open_device()
+    libraries, missing = _opened({peer.name: partial(peer.open, device) for peer in GPU_PEERS})
+    peers = {name: library.prepare for name, library in libraries.items()}
+    return _Contest(
+        compare=lambda case, dtype: compare_on_gpu(device, case, dtype, peers),
+        cases=LARGE,
+        dtypes=GPU_DTYPES,
+        missing=missing,
+        record=gpu_record(device, libraries),
+        title=gpu_title(device),
+    )
+
+
+_Opened = TypeVar("_Opened")
+
+
+def _opened(peers: Mapping[str, Callable[[], _Opened]]) -> tuple[dict[str, _Opened], list[str]]:
+    """Return the peers that are here, and a line for each that is not."""
+    here, missing = {}, []
+    for name, open_peer in peers.items():
+        try:
+            here[name] = open_peer()
+        except MissingExtraError as error:
+            missing.append(str(error))
+    return here, missing

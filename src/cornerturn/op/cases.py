@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from cornerturn.op.arrays import AnyArray, empty_c_order
 
 DTYPES = ("uint8", "float16", "float32", "float64", "complex128")
 """One dtype for each size of an element."""
+
+GPU_DTYPES = ("uint8", "bfloat16", "float32", "float64", "complex128")
+"""The same on a GPU: what training and inference use there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +75,33 @@ def parse_case(text: str) -> tuple[Case, ...]:
     raise UsageError(f"unknown case {text!r}: give {', '.join(GROUPS)}, 8192x8192, or 64x1024x1024:0,2,1")
 
 
+def held_as(dtype: str) -> np.dtype[Any]:
+    """Return NumPy's dtype that holds the bits of ``dtype``: its own, or for bfloat16, which it lacks, float16.
+
+    The first bit of the exponent is the same in both.
+
+    Example:
+        >>> held_as("float64"), held_as("bfloat16")
+        (dtype('float64'), dtype('float16'))
+    """
+    return np.dtype("float16" if dtype == "bfloat16" else dtype)
+
+
 def distinct(shape: tuple[int, ...], dtype: str) -> AnyArray:
     """Return an array whose elements differ as far as their size allows, and are finite numbers in every dtype.
 
     The numbers 0, 1, 2 ... are spread over all bits by a multiplication (Knuth's multiplicative hashing), so that
-    neighbours along every axis differ in every byte.
+    neighbours along every axis differ in every byte. What NumPy lacks comes in the dtype that `held_as` says.
     """
-    words = {1: "u4", 2: "u4", 4: "u4"}.get(np.dtype(dtype).itemsize, "u8")
-    count = prod(shape) * (2 if dtype == "complex128" else 1)
+    held = held_as(dtype)
+    words = {1: "u4", 2: "u4", 4: "u4"}.get(held.itemsize, "u8")
+    count = prod(shape) * (2 if held.kind == "c" else 1)
     spread = np.arange(count, dtype=words) * np.dtype(words).type(2654435761 if words == "u4" else 0x9E3779B97F4A7C15)
-    part = np.dtype(dtype).itemsize // (2 if dtype == "complex128" else 1)
+    part = held.itemsize // (2 if held.kind == "c" else 1)
     bits = (spread >> (8 * (spread.itemsize - part))).astype(f"u{part}")
-    if np.dtype(dtype).kind in "fc":
+    if held.kind in "fc":
         bits &= ~(1 << (8 * part - 2)) & (1 << 8 * part) - 1  # the exponent's first bit: neither infinite nor NaN
-    x = empty_c_order(shape, np.dtype(dtype))
+    x = empty_c_order(shape, held)
     x.reshape(-1).view(bits.dtype)[:] = bits
     return x
 

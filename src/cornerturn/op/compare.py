@@ -26,7 +26,7 @@ ROUNDS = 9
 SAMPLE_SECONDS = 1e-3  # a shorter call is repeated within its round until it takes as long
 OURS, ROOF = "cornerturn", "copy"
 
-Status = Literal["valid", "wrong", "refused"]
+Status = Literal["valid", "wrong", "refused", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,13 @@ class Comparison:
 
     Attributes:
         case: shape and permutation.
-        dtype: NumPy's name of it.
+        dtype: its name, NumPy's where NumPy has it.
         engine: a library, or ``copy``, the roof.
         bytes: read and written, twice the size of the array.
-        status: ``refused`` if the library does not do this, for the reason that ``refused`` gives.
+        status: ``refused`` if the library does not do this, ``failed`` if it tried and raised an error.
         seconds: median of a call.
         roof_seconds: of the copy of as many bytes.
+        refused: why it was refused or failed, to be read after the library's name.
     """
 
     case: Case

@@ -46,8 +46,8 @@ def _table(results: Sequence[Comparison]) -> Table:
 
 
 def _cell(result: Comparison, is_fastest: bool) -> Text:
-    if result.status == "wrong":
-        return Text("wrong", "bold red")
+    if result.status in ("wrong", "failed"):
+        return Text(result.status, "bold red")
     if result.gbps is None or result.roof_share is None:
         return Text("-", "dim")
     if result.engine == ROOF:
