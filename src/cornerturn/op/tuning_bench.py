@@ -1,0 +1,141 @@
+"""The device that `cornerturn tune` asks: kernels compiled, checked bit for bit and timed on a GPU."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cornerturn.errors import CompileError, DeviceError
+from cornerturn.gpu import Device, time_launches
+from cornerturn.kernels.production import UNIT, Production, rows
+from cornerturn.op.on_gpu import Launcher
+from cornerturn.op.problem import Problem
+from cornerturn.op.tuning import Scale, identity
+from cornerturn.toolchain import compile_source
+
+REPEAT, WARMUP = 200, 20
+PLACE_BYTES = 512
+"""Arrays begin on multiples of it."""
+GUARD_BYTES = 4096
+"""Behind an output, where nothing may be written."""
+MEMORY_SHARE = 0.4
+"""Part of the free memory that each of the two arrays may take."""
+POISON = 0xA5
+COMPILERS = 8
+
+
+class DeviceBench:
+    """A CUDA device as `tuning.Bench`; arrays alternate between so many places that they pass L2.
+
+    Raises:
+        DeviceError: the device has no memory left, or fails altogether.
+    """
+
+    def __init__(self, device: Device, scale: Scale) -> None:
+        self._device = device
+        self._arch = device.facts.arch
+        wanted = max(5 * scale.large, 6 * device.facts.l2_bytes)
+        self.room = int(min(wanted, MEMORY_SHARE * device.free_bytes())) // PLACE_BYTES * PLACE_BYTES
+        self._bytes = np.frombuffer(np.random.default_rng(0).bytes(self.room), np.uint8)
+        self._x = device.upload(self._bytes)
+        self._y = device.allocate(self.room + GUARD_BYTES)
+        self._launchers: dict[object, Launcher | None] = {}
+        self._right: dict[object, bool] = {}
+        self._references: dict[Problem, NDArray[np.uint8]] = {}
+        self._copies: dict[int, float] = {}
+
+    def prepare(self, productions: Sequence[Production]) -> None:
+        """Compile kernels side by side; one that does not compile is left for `seconds` to find."""
+
+        def compiled(production: Production) -> None:
+            with suppress(CompileError):
+                compile_source(production.source, self._arch)
+
+        distinct = {production.entry: production for production in productions}
+        with ThreadPoolExecutor(min(COMPILERS, os.cpu_count() or 1)) as pool:
+            list(pool.map(compiled, distinct.values()))
+
+    def seconds(self, production: Production, problem: Problem) -> float | None:
+        """Return the median time of one launch; None where the kernel does not compile or is refused."""
+        launch = self._launcher(production)
+        return None if launch is None else self._timed(launch, problem.nbytes)
+
+    def is_right(self, production: Production, problem: Problem) -> bool:
+        """Return whether one launch writes every bit of the problem, and nothing after them."""
+        key = problem, identity(production)
+        if key not in self._right:
+            launch = self._launcher(production)
+            self._right[key] = launch is not None and self._writes(launch, problem)
+        return self._right[key]
+
+    def copy_seconds(self, nbytes: int) -> float:
+        """Return the time of the faster of a 16-byte copy kernel and the driver's copy."""
+        if nbytes not in self._copies:
+            kernel = Launcher(rows(UNIT, [(max(1, nbytes // UNIT), UNIT, UNIT)]), self._arch)
+            times = [self._timed(way, nbytes) for way in (kernel, _driver_copy(nbytes))]
+            self._copies[nbytes] = min(seconds for seconds in times if seconds is not None)
+        return self._copies[nbytes]
+
+    def _launcher(self, production: Production) -> Launcher | None:
+        key = identity(production)
+        if key not in self._launchers:
+            try:
+                self._launchers[key] = Launcher(production, self._arch)
+            except (CompileError, DeviceError):
+                self._launchers[key] = None
+        return self._launchers[key]
+
+    def _timed(self, launch: Callable[[int, int, int], Any], nbytes: int) -> float | None:
+        span = -(-nbytes // PLACE_BYTES) * PLACE_BYTES
+        places = max(1, self.room // span)
+        turn = 0
+
+        def enqueue(stream: Any) -> None:
+            nonlocal turn
+            offset = turn % places * span
+            turn += 1
+            launch(self._x.address + offset, self._y.address + offset, int(stream.handle))
+
+        try:
+            return time_launches(self._device, enqueue, REPEAT, WARMUP).median
+        except DeviceError:
+            self._device.free_bytes()  # raises as well where not a launch but the whole context is lost
+            return None
+
+    def _writes(self, launch: Launcher, problem: Problem) -> bool:
+        self._y.fill(POISON)
+        try:
+            with self._device.current():
+                launch(self._x.address, self._y.address, int(self._device.stream.handle))
+        except DeviceError:
+            self._device.free_bytes()
+            return False
+        found = self._y.download(problem.nbytes + GUARD_BYTES, np.uint8)
+        written, guard = found[: problem.nbytes], found[problem.nbytes :]
+        return bool((guard == POISON).all()) and np.array_equal(written, self._reference(problem))
+
+    def _reference(self, problem: Problem) -> NDArray[np.uint8]:
+        if problem not in self._references:
+            if len(self._references) >= 3:  # as many as one decision has, or memory would fill up
+                self._references.clear()
+            self._references[problem] = moved(self._bytes, problem)
+        return self._references[problem]
+
+
+def moved(x: NDArray[np.uint8], problem: Problem) -> NDArray[np.uint8]:
+    """Return the bytes of y, C-contiguous, that a problem without offsets makes of those of x."""
+    elements = x[: len(x) // problem.itemsize * problem.itemsize].view(f"V{problem.itemsize}")
+    view = np.lib.stride_tricks.as_strided(elements, problem.shape, problem.strides_in, writeable=False)
+    return np.ascontiguousarray(view).reshape(-1).view(np.uint8)
+
+
+def _driver_copy(nbytes: int) -> Callable[[int, int, int], Any]:
+    from cuda.bindings import driver
+
+    from cornerturn.gpu.device import check
+
+    return lambda x, y, stream: check(driver.cuMemcpyDtoDAsync(y, x, nbytes, stream))
