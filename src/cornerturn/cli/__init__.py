@@ -13,6 +13,7 @@ from cornerturn.cli import (
     explain_commands,
     kernel_commands,
     report_commands,
+    tune_commands,
     use_commands,
 )
 from cornerturn.cli.shell import CommandLine
@@ -43,6 +44,7 @@ for _command in (
     kernel_commands.build,
     kernel_commands.layout,
     report_commands.report,
+    tune_commands.tune,
     use_commands.compare,
     use_commands.transpose,
 ):

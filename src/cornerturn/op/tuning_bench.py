@@ -1,7 +1,7 @@
 """The device that `cornerturn tune` asks: kernels compiled, checked bit for bit and timed on a GPU."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from cornerturn.errors import CompileError, DeviceError
 from cornerturn.gpu import Device, time_launches
 from cornerturn.kernels.production import UNIT, Production, rows
-from cornerturn.op.on_gpu import Launcher
+from cornerturn.op.gpu_tiles import Target, default_for, forget, store
+from cornerturn.op.on_gpu import Launcher, forget_plans, target_of
 from cornerturn.op.problem import Problem
-from cornerturn.op.tuning import Scale, identity
+from cornerturn.op.tuning import Bench, Choice, Scale, decisions, identity, tune
 from cornerturn.toolchain import compile_source
 
 REPEAT, WARMUP = 200, 20
@@ -26,6 +27,59 @@ MEMORY_SHARE = 0.4
 """Part of the free memory that each of the two arrays may take."""
 POISON = 0xA5
 COMPILERS = 8
+
+
+def tune_device(
+    device: Device, elements: Sequence[int], progress: Callable[[int, str, float], None]
+) -> Iterator[list[Choice]]:
+    """Find and keep the tiles of a device, an element size at a time; `cornerturn.transpose` takes them from then on.
+
+    Args:
+        device: where to measure.
+        elements: sizes in bytes.
+        progress: told how many of all `tuning.decisions` are made, which is at work, and what part of it is done.
+
+    Yields:
+        what was found for one size, once that is kept.
+
+    Raises:
+        DeviceError: the device fails.
+        UsageError: the cache cannot be written.
+    """
+    target = target_of(device.facts.ordinal)
+    scale = Scale.of(device.facts.l2_bytes, default_for(target).enough_blocks)
+    yield from tune_target(target, elements, scale, DeviceBench(device, scale), progress)
+
+
+def tune_target(
+    target: Target, elements: Sequence[int], scale: Scale, bench: Bench, progress: Callable[[int, str, float], None]
+) -> Iterator[list[Choice]]:
+    """Do as `tune_device` does, by what ``bench`` measures.
+
+    Raises:
+        DeviceError: no kernel runs there.
+        UsageError: the cache cannot be written.
+    """
+    before = 0
+    for element in elements:
+
+        def advance(made: int, label: str, part: float, before: int = before) -> None:
+            progress(before + made, label, part)
+
+        tiling, choices = tune(default_for(target), [element], scale, bench, advance)
+        if not choices:
+            raise DeviceError(f"no kernel for elements of {element} bytes runs and is right on {target.name}")
+        store(target, tiling, [element])
+        forget_plans()
+        before += len(decisions([element]))
+        yield choices
+
+
+def untune(target: Target) -> bool:
+    """Forget what was tuned for a device, from now on; returns whether there was something."""
+    forgotten = forget(target)
+    forget_plans()
+    return forgotten
 
 
 class DeviceBench:
