@@ -27,7 +27,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, out: Any = None) -> Any
         UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
     """
     if out is not None:
-        raise UsageError(f"out= works with NumPy and PyTorch: leave it away for x of type {type(x).__name__}")
+        raise UsageError(f"out= does not work for x of type {type(x).__name__} in main memory: leave it away")
     source = read(x)
     check_ndim(source.ndim)
     order = normalized_axes(axes, source.ndim)

@@ -6,9 +6,11 @@ from typing import Any
 
 from cornerturn.errors import UsageError
 
+_DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
+
 
 def transpose(x: Any, axes: Sequence[int] | None, out: Any) -> Any:
-    """Transpose an array of PyTorch, JAX, CuPy, or any library that exports DLPack, by that library's adapter.
+    """Transpose an array of PyTorch, JAX, CuPy, Numba, or any library that exports its arrays, by its adapter.
 
     Args:
         x: array of any library but NumPy.
@@ -33,6 +35,10 @@ def transpose(x: Any, axes: Sequence[int] | None, out: Any) -> Any:
         from cornerturn.op import cupy_arrays
 
         return cupy_arrays.transpose(x, axes, out)
+    if _is_on_cuda(x):
+        from cornerturn.op import cuda_arrays
+
+        return cuda_arrays.transpose(x, axes, out)
     if _exports_dlpack(x):
         from cornerturn.op import dlpack
 
@@ -41,18 +47,28 @@ def transpose(x: Any, axes: Sequence[int] | None, out: Any) -> Any:
 
 
 def ndim_of(x: Any) -> int:
-    """Return how many axes an array has, also where it exports DLPack and nothing else.
+    """Return how many axes an array has, also where it exports its memory and nothing else.
 
     Raises:
-        UsageError: x is no array, or not in main memory.
+        UsageError: x is no array, or cannot be read.
     """
     if hasattr(x, "ndim"):
         return int(x.ndim)
+    if _is_on_cuda(x):
+        from cornerturn.op import cuda_arrays
+
+        return len(cuda_arrays.read(x).view.shape)
     if _exports_dlpack(x):
         from cornerturn.op import dlpack
 
         return dlpack.read(x).ndim
     raise _no_array(x)
+
+
+def _is_on_cuda(x: Any) -> bool:
+    if hasattr(x, "__cuda_array_interface__"):
+        return True
+    return _exports_dlpack(x) and x.__dlpack_device__()[0] in _DLPACK_CUDA
 
 
 def _exports_dlpack(x: Any) -> bool:
