@@ -276,6 +276,8 @@ def _tile_stage(table: str, large: bool) -> Callable[[Tiling, int], Iterator[Til
 
     def candidates(tiling: Tiling, element: int) -> Iterator[Tiling]:
         first, *rest = getattr(tiling, table)[element]
+        if not large:
+            yield _with(tiling, table, element, (first,))
         for shape in tiles(element, ragged, size, shares):
             shape = replace(shape, wide=first.wide)
             yield _with(tiling, table, element, (shape, *rest) if large else (first, shape))
