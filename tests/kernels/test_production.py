@@ -145,6 +145,88 @@ def test_weave_wastes_nothing(short: int) -> None:
             assert access.wavefronts == access.wavefronts_ideal
 
 
+@pytest.mark.parametrize(("element", "short"), [(1, 3), (2, 9), (4, 2), (8, 3)])
+@pytest.mark.parametrize("interleave", [True, False])
+def test_ragged_weave(element: int, short: int, interleave: bool) -> None:
+    """Rows and runs on units and off them, in a batch and alone, of fewer records than a block and of a few blocks."""
+    for batches, long, x_units, halo, skews in (
+        (1, 16 // element * 64 * 3 - 1, not interleave, 0 if interleave else 2, (0, 0)),
+        (1, 16 // element * 128, False, 2, (1, 3)),
+        (3, 333, False, 2, (0, 0)),
+        (2, 1, False, 2, (0, 5)),
+    ):
+        shape = (batches, short, long) if interleave else (batches, long, short)
+        batch, *inner = moved_axes(shape, (0, 2, 1), element)
+        record, run_ = reversed(inner) if interleave else inner
+        kernel = production.ragged_weave(element, record, run_, [batch], x_units, halo, threads=64)
+        run(kernel, shape, (0, 2, 1), element, skews[0] * element, skews[1] * element)
+
+
+@pytest.mark.parametrize("interleave", [True, False])
+def test_ragged_weave_writes_whole_sectors(interleave: bool) -> None:
+    shape = (3, 30001) if interleave else (30001, 3)
+    axes = moved_axes(shape, (1, 0), 1)
+    record, run_ = reversed(axes) if interleave else axes
+    emulation = run(production.ragged_weave(1, record, run_, [], not interleave, 2), shape, (1, 0), 1, 0, 5)
+    needed = math.prod(shape) / 32
+    for access in emulation.accesses:
+        if (access.space, access.kind, access.width) == ("global", "store", 16):
+            assert access.sectors <= access.sectors_ideal + 6  # the two ends of a line are no whole sectors
+        elif (access.space, access.width) == ("shared", 16):
+            assert access.wavefronts == access.wavefronts_ideal or access.kind == "load"  # a window meets two units
+    assert sum(a.sectors for a in emulation.accesses if (a.space, a.kind) == ("global", "store")) < 1.02 * needed
+
+
+@pytest.mark.parametrize(("element", "items"), [(1, 2), (2, 1), (4, 2), (8, 1)])
+def test_ragged_rows(element: int, items: int) -> None:
+    units = 16 // element
+    for shape, order, skews in (
+        ((7, 11, units), (1, 0, 2), (1, 2)),
+        ((7, 11, units + 1), (1, 0, 2), (0, 0)),
+        ((5, 3, 4, 37), (2, 0, 1, 3), (0, 3)),
+        ((3, 4, 5, 2 * units + 3), (0, 2, 1, 3), (5, 0)),
+        ((1, 4999), (0, 1), (3, 0)),
+        ((1, units), (0, 1), (0, 1)),
+    ):
+        kernel = production.ragged_rows(element, moved_axes(shape, order, element), 64, items)
+        run(kernel, shape, order, element, skews[0] * element, skews[1] * element)
+
+
+def test_ragged_rows_between_gaps() -> None:
+    """Rows of y that do not follow one on another are lines of their own; nothing between them is written."""
+    x = np.random.default_rng(0).integers(0, 256, (9, 37), dtype=np.uint8)
+    y = np.zeros((9, 50), np.uint8)
+    memory = Memory()
+    arrays = {"x": memory.bind(x, "x"), "y": memory.bind(y, "y")}
+    kernel = production.ragged_rows(1, [(9, 37, 50), (37, 1, 1)])
+    image = compile_source(kernel.source).image(kernel.entry)
+    arguments = [arrays[item] if isinstance(item, str) else item for item in kernel.launch.arguments]
+    grid, block = kernel.launch.grid, kernel.launch.block
+    emulation = emulate(image.ptx, image.symbol, memory, grid=grid, block=block, arguments=arguments)
+    assert not emulation.hazards
+    assert np.array_equal(y[:, :37], x)
+    assert not y[:, 37:].any()
+
+
+def test_ragged_rows_store_whole_sectors() -> None:
+    shape = (100, 100, 63)
+    emulation = run(production.ragged_rows(1, moved_axes(shape, (1, 0, 2), 1)), shape, (1, 0, 2), 1)
+    stores = [a for a in emulation.accesses if (a.space, a.kind) == ("global", "store")]
+    assert sum(a.sectors for a in stores) < 1.01 * math.prod(shape) / 32
+
+
+@pytest.mark.parametrize(
+    ("element", "cols", "threads"), [(1, 1, 128), (1, 8, 256), (2, 3, 192), (4, 3, 192), (8, 1, 128), (16, 3, 96)]
+)
+def test_a_ragged_tile_of_few_columns(element: int, cols: int, threads: int) -> None:
+    """So few that one turn of a block's threads takes all of them."""
+    units = 16 // element
+    micro = max(4 // element, min(4, units))
+    tile = TileShape(2 * threads // cols * micro, cols * units, micro, threads, wide=False)
+    for shape in ((1009, cols * units), (1009, cols * units - (element < 16))):
+        run(matrix(element, shape, tile, shape[1] % units == 0, 2), shape, (1, 0), element, 0, 3 * element)
+
+
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize("items", [1, 2, 4])
 def test_rows(element: int, items: int) -> None:

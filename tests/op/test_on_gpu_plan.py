@@ -27,22 +27,33 @@ CASES: list[tuple[Shape, Shape, str]] = [
     ((1600, 3), (1, 0), "weave<2, 3, 128, false"),
     ((3, 1600), (1, 0), "weave<2, 3, 128, true"),
     ((3, 64, 96), (0, 2, 1), "tile<2"),
-    ((2, 3, 16, 32), (0, 2, 3, 1), "weave<2, 3, 128, true"),
-    ((2, 16, 32, 3), (0, 3, 1, 2), "weave<2, 3, 128, false"),
+    ((2, 3, 16, 32), (0, 2, 3, 1), "weave<2, 3, 64, true"),
+    ((2, 16, 32, 3), (0, 3, 1, 2), "weave<2, 3, 64, false"),
     ((2, 64, 16, 128), (0, 2, 1, 3), "rows<16"),
     ((48, 32, 80), (2, 1, 0), "tile<2"),
     ((52, 52, 64), (1, 0, 2), "rows<16"),
-    ((1001, 4), (1, 0), "rows<2, 256, 4"),
-    ((1003, 13), (1, 0), "box<2"),
+    ((1001, 4), (1, 0), "ragged_weave<2, 4, 128, false, true, 2"),
+    ((3, 1001), (1, 0), "ragged_weave<2, 3, 128, true, false, 0"),
+    ((2, 301, 3), (0, 2, 1), "ragged_weave<2, 3, 64, false, false, 2"),
     ((2, 4096), (1, 0), "weave<2, 2, 128, true"),
     ((5, 5), (1, 0), "rows<2, 256, 4"),
     ((99, 2, 2), (0, 2, 1), "rows<2, 256, 4"),
     ((30, 64, 24), (0, 2, 1), "tile<2, 128, 24"),
     ((40, 24, 130), (0, 2, 1), "tile<2"),
     ((3,) * 8, tuple(range(7, -1, -1)), "box<2"),
-    ((1, 1003), (1, 0), "rows<2"),
+    ((1, 1003), (1, 0), "ragged_rows<2"),
     ((63, 40, 7), (1, 0, 2), "rows<2"),
+    ((31, 40, 63), (1, 0, 2), "ragged_rows<2"),
     ((1, 1), (1, 0), "rows<2"),
+]
+
+# Large ones, of which only the choice is tested.
+LARGE: list[tuple[Shape, Shape, str]] = [
+    ((8192, 8192), (1, 0), "tile<2, 128, 128, 4, 512, true, 0"),
+    ((16777217, 3), (1, 0), "ragged_weave<2, 3, 128, false, true, 2"),
+    ((3072, 1023, 24), (0, 2, 1), "tile<2, 512, 24, 4, 192, true, 2"),
+    ((1000, 1000, 63), (1, 0, 2), "ragged_rows<2"),
+    ((64, 3, 511, 511), (0, 2, 3, 1), "ragged_weave<2, 3, 128, true, false, 2"),
 ]
 
 
@@ -79,7 +90,7 @@ def check(kernel: Production, shape: Shape, axes: Shape, element: int, x_skew: i
     assert np.array_equal(y, want)
 
 
-@pytest.mark.parametrize(("shape", "axes", "kernel"), CASES)
+@pytest.mark.parametrize(("shape", "axes", "kernel"), CASES + LARGE)
 def test_the_kernel_of_a_problem(shape: Shape, axes: Shape, kernel: str) -> None:
     assert plan(transposition(shape, axes, 2), 0, 0).entry.startswith(kernel)
 
@@ -97,6 +108,22 @@ def test_any_permutation(data: st.DataObject) -> None:
     element = data.draw(st.sampled_from(ELEMENTS))
     shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 5, 8, 16, 33]), min_size=1, max_size=4)))
     axes = tuple(data.draw(st.permutations(range(len(shape)))))
+    x, y = (element * data.draw(st.integers(0, 32 // element)) for _ in range(2))
+    check(plan(transposition(shape, axes, element), x, y), shape, axes, element, x, y)
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_lines_that_begin_anywhere(data: st.DataObject) -> None:
+    """One short axis or whole rows; longer extents than above."""
+    element = data.draw(st.sampled_from([1, 4]))
+    batch, short, long = (
+        data.draw(st.integers(1, 3)),
+        data.draw(st.sampled_from([2, 3, 7])),
+        data.draw(st.integers(100, 400)),
+    )
+    shapes = [((batch, short, long), (0, 2, 1)), ((batch, long, short), (0, 2, 1)), ((short, batch, long), (1, 0, 2))]
+    shape, axes = data.draw(st.sampled_from(shapes))
     x, y = (element * data.draw(st.integers(0, 32 // element)) for _ in range(2))
     check(plan(transposition(shape, axes, element), x, y), shape, axes, element, x, y)
 

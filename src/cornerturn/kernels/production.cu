@@ -12,6 +12,7 @@ using i64 = long long;
 
 constexpr int WARP = 32;
 constexpr int UNIT = 16;    // bytes
+constexpr int SECTOR = 32;  // bytes
 
 // One axis outside of the tile. `magic` and `shift` divide by `extent` without a division, for numbers below 2^31
 // (T. Granlund, P. Montgomery, Division by Invariant Integers using Multiplication, 1994, figure 4.1).
@@ -140,29 +141,36 @@ __device__ void load_shifted(const u8* p, i64 pitch, Unit (&read)[P]) {
     for (int i = 0; i < P; ++i) read[i] = funnel<E>(low[i], high[i], shift[i]);
 }
 
-// The same for tiles from which that would leave x, element by element: rows [first, last), `wanted` elements of each.
+// Elements [first, last) of the 16 bytes at p, which begin on an element; zeros in place of the others.
+template <int E>
+__device__ Unit fetch_part(const u8* p, int first, int last) {
+    Unit unit = {};
+#pragma unroll
+    for (int k = 0; k < UNIT / E; ++k) {
+        if (k < first || k >= last) continue;
+        if constexpr (E == 8) {
+            const Words<2> element = fetch<Words<2>>(p + k * E);
+            unit.w[2 * k] = element.w[0], unit.w[2 * k + 1] = element.w[1];
+        } else {
+            unit.w[k * E / 4] |= u32(fetch<Element<E>>(p + k * E)) << (8 * (k * E % 4));
+        }
+    }
+    return unit;
+}
+
+// The same for rows from which that would leave x, element by element: rows [first, last), `wanted` elements of each.
 template <int E, int P>
 __device__ void load_elements(const u8* p, i64 pitch, int first, int last, int wanted, Unit (&read)[P]) {
 #pragma unroll
-    for (int i = 0; i < P; ++i) {
-        read[i] = {};
-#pragma unroll
-        for (int k = 0; k < UNIT / E; ++k) {
-            if (i < first || i >= last || k >= wanted) continue;
-            if constexpr (E == 8) {
-                const Words<2> element = fetch<Words<2>>(p + i * pitch + k * E);
-                read[i].w[2 * k] = element.w[0], read[i].w[2 * k + 1] = element.w[1];
-            } else {
-                read[i].w[k * E / 4] |= u32(fetch<Element<E>>(p + i * pitch + k * E)) << (8 * (k * E % 4));
-            }
-        }
-    }
+    for (int i = 0; i < P; ++i) read[i] = fetch_part<E>(p + i * pitch, 0, i < first || i >= last ? 0 : wanted);
 }
 
-// Threads that share a row of y of `units`: a power of two of at most `most`.
-__device__ constexpr int lanes_for(int units, int most) {
+// Threads that share a row of y of `units`: a power of two, so that a turn of all threads takes all of `cols` columns or
+// a multiple of `step`.
+__device__ constexpr int lanes_for(int units, int threads, int cols, int step) {
+    const auto fits = [=](int lanes) { return threads / lanes >= cols || threads / lanes % step == 0; };
     int lanes = 1;
-    while (lanes < units && 2 * lanes <= most && lanes < WARP) lanes *= 2;
+    while (lanes < units && lanes < WARP && threads % (2 * lanes) == 0 && fits(2 * lanes)) lanes *= 2;
     return lanes;
 }
 
@@ -182,6 +190,24 @@ __device__ u32 column_word(const Unit (&row)[P], int column, int word) {
         const u32 ab = __byte_perm(row[r].w[w], row[r + 1].w[w], pairs);
         const u32 cd = __byte_perm(row[r + 2].w[w], row[r + 3].w[w], pairs);
         return __byte_perm(ab, cd, column % 2 ? 0x7632 : 0x5410);
+    }
+}
+
+// Write a window, the 16 bytes of y at p, from bytes that lie in shared memory in units: `unit(i)` is the address of
+// unit i, and the window begins `at` bytes after unit 0; SHIFTED: within a unit. Only elements [0, count) of its row are
+// the kernel's to write; the window's first is element `first`.
+template <int E, bool SHIFTED, class Place, class Index>
+__device__ void emit_window(u8* p, const Place& unit, int at, Index first, Index count) {
+    constexpr int V = UNIT / E;
+    if (first >= 0 && first + V <= count) {
+        const Unit low = *unit(at / UNIT);
+        emit(p, SHIFTED ? funnel<E>(low, *unit((at + UNIT - 1) / UNIT), at % UNIT) : low);
+    } else if (first + V > 0 && first < count) {
+#pragma unroll 1
+        for (int k = int(max(-first, Index(0))); k < int(min(count - first, Index(V))); ++k) {
+            const int byte = at + k * E;
+            emit(p + k * E, load<Element<E>>(reinterpret_cast<const u8*>(unit(byte / UNIT)) + byte % UNIT));
+        }
     }
 }
 
@@ -277,9 +303,9 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     __syncthreads();
 
     constexpr int WRITTEN = UNIT_ROWS - HALO;  // units of each row of y
-    constexpr int LANES = lanes_for(WRITTEN, HALO == 0 ? THREADS : THREADS * E / (HALO * UNIT));
+    constexpr int LANES = lanes_for(WRITTEN, THREADS, C, HALO == 0 ? 1 : HALO * V);
     constexpr int COLS_A_TURN = THREADS / LANES;
-    static_assert(THREADS % LANES == 0 && (HALO == 0 || COLS_A_TURN * E % (HALO * UNIT) == 0));
+    static_assert(HALO == 0 || COLS_A_TURN >= C || COLS_A_TURN * E % (HALO * UNIT) == 0);
     const int lane = threadIdx.x % LANES, c0 = threadIdx.x / LANES;
     u8* const begin = y + (col0 + c0) * pitch_out + i64(row0) * E;
     const int before = HALO == 0 ? 0 : u32(__cvta_generic_to_global(begin)) % (HALO == 0 ? 1 : HALO * UNIT);  // bytes
@@ -288,7 +314,6 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
         const int u = lane + span * LANES;
         const int row = row0 - before / E + u * V;
         const int at = LEAD * E - before + u * UNIT;  // the unit's place in its row of the tile, bytes
-        const bool whole = row >= 0 && row + V <= rows;
         if (WRITTEN % LANES != 0 && u >= WRITTEN || row + V <= 0 || row >= rows) continue;
 #pragma unroll
         for (int turn = 0; turn < (C + COLS_A_TURN - 1) / COLS_A_TURN; ++turn) {
@@ -296,18 +321,11 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
             if (C % COLS_A_TURN != 0 && c >= C) break;
             const Unit* const row_of_y = shared + c * UNIT_ROWS + c / V;
             u8* const p = begin - before + u * UNIT + turn * (COLS_A_TURN * pitch_out);
-            if (HALO == 0) {
-                const Unit unit = row_of_y[u];
-                if (col0 + c < cols) emit(p, unit);
-            } else if (whole) {
-                const Unit low = row_of_y[at / UNIT], high = row_of_y[(at + UNIT - 1) / UNIT];
-                const Unit unit = funnel<E>(low, high, at % UNIT);
-                if (col0 + c < cols) emit(p, unit);
-            } else if (col0 + c < cols) {
-#pragma unroll 1
-                for (int k = max(0, -row); k < min(V, rows - row); ++k) {
-                    emit(p + k * E, load<Element<E>>(reinterpret_cast<const u8*>(row_of_y) + at + k * E));
-                }
+            if (col0 + c >= cols) break;
+            if constexpr (HALO == 0) {
+                emit(p, row_of_y[u]);
+            } else {
+                emit_window<E, true>(p, [=](int i) { return row_of_y + i; }, at, row, rows);
             }
         }
     }
@@ -342,6 +360,91 @@ __global__ void __launch_bounds__(THREADS, 2048 / THREADS)
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
         if (first + i * THREADS < slab) emit(to[i], element[i]);
+    }
+}
+
+// ragged_rows: the axis that is contiguous in x is so in y too, and its rows begin anywhere. A thread writes units of
+//   y's line, the longest run of rows that lie one after the other in y. A unit holds parts of two rows at most: both are
+//   read shifted, and joined.
+//
+// axes: a row's elements, the further axes of a line, [inner] the line's blocks, the axes of lines.
+template <int E>
+__device__ Unit joined(Unit a, Unit b, int left) {  // the first `left` elements of a, the others of b
+    Unit unit;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const u32 of_b = __funnelshift_lc(0u, ~0u, max(8 * (left * E - 4 * i), 0));
+        unit.w[i] = (a.w[i] & ~of_b) | (b.w[i] & of_b);
+    }
+    return unit;
+}
+
+// What the coordinates of number n along the axes [first, last) add to an address of x.
+template <int AXES>
+__device__ i64 offset_in(const Axes<AXES>& axes, u32 first, u32 last, u32 n) {
+    i64 offset = 0;
+#pragma unroll 1
+    for (u32 a = first; a < last; ++a) offset += next_coordinate(n, axes.axis[a]) * axes.axis[a].stride_in;
+    return offset;
+}
+
+template <int E, int THREADS, int ITEMS, int AXES>
+__global__ void __launch_bounds__(THREADS)
+    ragged_rows(const u8* x, u8* y, int elements, u32 inner, i64 x_first, i64 x_end,
+                const __grid_constant__ Axes<AXES> axes) {
+    constexpr int V = UNIT / E;
+    const u8* const x_origin = x;
+    u32 block = blockIdx.x;
+    const int window0 = next_coordinate(block, axes.axis[inner]) * (THREADS * ITEMS) + threadIdx.x;
+    enter(axes, inner + 1, block, x, y);
+    const int before = u32(__cvta_generic_to_global(y)) % SECTOR;
+    // Where the two units around 16 bytes of x are x's own.
+    const i64 low_end = x_first + UNIT - (x - x_origin);
+    const u64 room = max(x_end - x_first - 3 * UNIT, i64(-1)) + 1;
+    int element[ITEMS], left[ITEMS];  // the window's first, and those of its row from there on
+    bool whole[ITEMS];
+    u32 shift[ITEMS][2];
+    Unit low[ITEMS][2], high[ITEMS][2];
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        element[i] = (window0 + i * THREADS) * V - before / E;
+        u32 n = max(element[i], 0);
+        const u32 column = next_coordinate(n, axes.axis[0]);
+        left[i] = axes.axis[0].extent - column;
+        const bool straddles = left[i] < V;
+        const u32 line_row = n, nearest = inner > 1 ? next_coordinate(n, axes.axis[1]) : 0;
+        const i64 stride = inner > 1 ? axes.axis[1].stride_in : 0;
+        const i64 row = nearest * stride + offset_in(axes, 2, inner, n);
+        i64 next_row = row + stride;
+        if (straddles && nearest + 1 == axes.axis[1].extent) next_row = offset_in(axes, 1, inner, line_row + 1);
+        const i64 at[2] = {row + column * E, next_row - left[i] * E};
+        whole[i] = element[i] >= 0 && element[i] + V <= elements && u64(at[0] - low_end) < room &&
+                   (!straddles || u64(at[1] - low_end) < room);
+#pragma unroll
+        for (int part = 0; part < 2; ++part) {
+            const u64 address = __cvta_generic_to_global(x + at[part]), unit = address & ~u64(UNIT - 1);
+            shift[i][part] = u32(address) % UNIT;
+            low[i][part] = high[i][part] = {};
+            if (!whole[i] || (part == 1 && !straddles)) continue;
+            low[i][part] = fetch_unit<false>(unit);
+            high[i][part] = fetch_unit<false, UNIT>(unit);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        u8* const p = y + i64(element[i]) * E;
+        if (whole[i]) {
+            const Unit a = funnel<E>(low[i][0], high[i][0], shift[i][0]);
+            const Unit b = funnel<E>(low[i][1], high[i][1], shift[i][1]);
+            emit(p, joined<E>(a, b, left[i]));
+            continue;
+        }
+#pragma unroll 1
+        for (int k = max(0, -element[i]); k < min(V, elements - element[i]); ++k) {
+            u32 n = element[i] + k;
+            const u32 column = next_coordinate(n, axes.axis[0]);
+            emit(p + k * E, fetch<Element<E>>(x + offset_in(axes, 1, inner, n) + column * E));
+        }
     }
 }
 
@@ -428,6 +531,88 @@ __global__ void __launch_bounds__(THREADS)
         for (int k = 0; k < K; ++k) {
             if (group < groups) emit(y + k * pitch + i64(group) * UNIT, write[k]);
         }
+    }
+}
+
+// ragged_weave: the same where rows or runs of records begin anywhere, or end within a unit. Reads are shifted as in a
+//   ragged tile, and y is written by windows that begin on sectors: a block holds HALO groups of V records before its
+//   own, and the whole block exchanges units.
+//
+// X_UNITS: the rows of x, or its runs of records, begin on units. HALO: 0 where those of y do, else 2.
+template <int E, int K, int THREADS, bool INTERLEAVE, bool X_UNITS, int HALO, int AXES>
+__global__ void __launch_bounds__(THREADS)
+    ragged_weave(const u8* x, u8* y, int records, i64 pitch, i64 x_first, i64 x_end,
+                 const __grid_constant__ Axes<AXES> axes) {
+    constexpr int V = UNIT / E, PITCH = K | 1;
+    constexpr int OWN = THREADS - HALO;  // groups that a block writes
+    __shared__ Unit staged[THREADS * PITCH + 1];
+
+    const u8* const x_origin = x;
+    u32 n = blockIdx.x;
+    const int first = next_coordinate(n, axes.axis[0]) * OWN;
+    enter(axes, 1, n, x, y);
+    const int t = threadIdx.x, group = first - HALO + t;
+    const i64 x_at = x - x_origin;
+    const auto owned = [&](i64 low, i64 high) { return x_at + low >= x_first && x_at + high <= x_end; };
+    Unit read[K], write[K];
+
+    if constexpr (INTERLEAVE) {
+        const i64 at = i64(group) * UNIT, last = at + (K - 1) * pitch;
+        const int wanted = group < 0 ? 0 : min(V, records - group * V);
+        if (!owned(min(at, last) - UNIT, max(at, last) + 2 * UNIT) || wanted <= 0) {
+            load_elements<E, K>(x + at, pitch, 0, K, wanted, read);
+        } else if constexpr (X_UNITS) {
+            const u64 address = __cvta_generic_to_global(x + at);
+#pragma unroll
+            for (int k = 0; k < K; ++k) read[k] = fetch_unit<false>(address + k * pitch);
+        } else {
+            load_shifted<E, K, false>(x + at, pitch, read);
+        }
+    } else {
+        const int skew = X_UNITS ? 0 : u32(__cvta_generic_to_global(x)) % UNIT;  // of the run, bytes
+        const i64 run = i64(records) * (K * E), begin = i64(first - HALO) * (K * UNIT) - skew;
+        const auto fetch_run = [&](int unit) {
+            const i64 at = begin + unit * UNIT;
+            if (at >= run) return Unit{};
+            if (owned(at, at + UNIT)) return fetch_unit<false>(__cvta_generic_to_global(x + at));
+            return fetch_part<E>(x + at, int(max(-at, i64(0))) / E, int(min(run - at, i64(UNIT))) / E);
+        };
+#pragma unroll
+        for (int k = 0; k < K; ++k) read[k] = fetch_run(t + k * THREADS);
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+            const int unit = t + k * THREADS;
+            staged[unit / K * PITCH + unit % K] = read[k];
+        }
+        if (!X_UNITS && t == 0) staged[THREADS * PITCH] = fetch_run(THREADS * K);
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < K; ++k) read[k] = staged[t * PITCH + k];
+        if constexpr (!X_UNITS) {
+            const Unit next = staged[(t + 1) * PITCH];
+#pragma unroll
+            for (int k = 0; k < K; ++k) read[k] = funnel<E>(read[k], k + 1 < K ? read[k + 1] : next, skew);
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int word = 0; word < 4 * K; ++word) {
+        write[word / 4].w[word % 4] = woven_word<E, K, INTERLEAVE>(read, word);
+    }
+#pragma unroll
+    for (int k = 0; k < K; ++k) staged[INTERLEAVE ? t * PITCH + k : k * THREADS + t] = write[k];
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+        const int window = INTERLEAVE ? t + k * THREADS : t;
+        if (window >= (INTERLEAVE ? OWN * K : OWN)) continue;
+        const i64 own = i64(first) * (INTERLEAVE ? K * UNIT : UNIT);  // bytes of the row of y before the block's
+        u8* const begin = y + (INTERLEAVE ? 0 : k * pitch) + own;
+        const int before = HALO == 0 ? 0 : u32(__cvta_generic_to_global(begin)) % SECTOR;
+        const int at = HALO * (INTERLEAVE ? K * UNIT : UNIT) - before + window * UNIT;
+        const auto unit = [&](int i) { return staged + (INTERLEAVE ? i / K * PITCH + i % K : k * THREADS + i); };
+        const i64 element = (own - before) / E + window * V;
+        emit_window<E, HALO != 0>(begin - before + window * UNIT, unit, at, element, i64(records) * (INTERLEAVE ? K : 1));
     }
 }
 

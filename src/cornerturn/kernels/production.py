@@ -18,6 +18,8 @@ from cornerturn.kernels.source import read_source
 
 UNIT = 16
 """Bytes of the access of one thread."""
+SECTOR = 32
+"""Bytes that memory moves at least."""
 AXES_ROOM = (4, 8, 16, 40)
 """Axes for which kernels have room. An array has at most 32; tiles and halves of axes come on top."""
 MAX_BLOCKS = 2**31 - 1
@@ -180,6 +182,64 @@ def weave(
     arguments = ("x", "y", np.uint32(groups), np.int64(pitch), _pack_axes(axes))
     numbers = f"{element}, {short[0]}, {threads}, {_cpp(interleave)}, {_room(len(axes))}"
     return Production(f"weave<{numbers}>", Launch((_blocks(axes), 1, 1), (threads, 1, 1), arguments))
+
+
+def ragged_weave(
+    element: int,
+    short: MoveAxis,
+    long: MoveAxis,
+    outer: Sequence[MoveAxis],
+    x_units: bool,
+    halo: int,
+    threads: int = 128,
+) -> Production:
+    """Return the launch of ``ragged_weave``: as ``weave``, but rows and batches of records begin anywhere.
+
+    Args:
+        element: bytes, 1 to 8.
+        short: the axis along which a record's elements lie.
+        long: the axis of the records.
+        outer: all other axes, in y's order.
+        x_units: what is contiguous in x begins on units of 16 bytes.
+        halo: 0 when the same holds for y; else 2, the groups of records that a block reads again.
+        threads: of a block.
+    """
+    interleave = short[2] == element
+    pitch = short[1] if interleave else short[2]
+    step = (threads - halo) * UNIT // element
+    blocks = ceil_div(long[0] + (SECTOR // element - 1 if halo else 0), step)
+    axes = [(blocks, 0, 0), *reversed(outer)]
+    first, last = _reach([short, long, *outer])
+    reach = np.int64(first), np.int64(last + element)
+    arguments = ("x", "y", np.int32(long[0]), np.int64(pitch), *reach, _pack_axes(axes))
+    flags = f"{_cpp(interleave)}, {_cpp(x_units)}, {halo}, {_room(len(axes))}"
+    entry = f"ragged_weave<{element}, {short[0]}, {threads}, {flags}>"
+    return Production(entry, Launch((_blocks(axes), 1, 1), (threads, 1, 1), arguments))
+
+
+def ragged_rows(element: int, axes: Sequence[MoveAxis], threads: int = 128, items: int = 2) -> Production:
+    """Return the launch of ``ragged_rows``: the last axis is contiguous on both sides, at least 16 bytes long.
+
+    Args:
+        element: bytes, 1 to 8.
+        axes: in y's order.
+        threads: of a block.
+        items: units of y a thread.
+    """
+    fastest_first = list(reversed(axes))
+    inner, elements = 1, axes[-1][0]
+    while inner < len(axes) and fastest_first[inner][2] == elements * element:
+        if elements * fastest_first[inner][0] >= INDEX_LIMIT - threads * items * UNIT:
+            break
+        elements *= fastest_first[inner][0]
+        inner += 1
+    blocks = ceil_div(elements + SECTOR // element - 1, threads * items * UNIT // element)
+    numbered = [*fastest_first[:inner], (blocks, 0, 0), *fastest_first[inner:]]
+    first, last = _reach(axes)
+    reach = np.int64(first), np.int64(last + element)
+    arguments = ("x", "y", np.int32(elements), np.uint32(inner), *reach, _pack_axes(numbered))
+    launch = Launch((_blocks(numbered[inner:]), 1, 1), (threads, 1, 1), arguments)
+    return Production(f"ragged_rows<{element}, {threads}, {items}, {_room(len(numbered))}>", launch)
 
 
 def box(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Production:

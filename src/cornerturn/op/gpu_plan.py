@@ -11,15 +11,30 @@ import numpy as np
 
 from cornerturn.errors import UsageError
 from cornerturn.kernels.grid import ceil_div
-from cornerturn.kernels.production import INDEX_LIMIT, UNIT, Production, TileShape, box, rows, tile, weave
+from cornerturn.kernels.production import (
+    INDEX_LIMIT,
+    SECTOR,
+    UNIT,
+    Production,
+    TileShape,
+    box,
+    ragged_rows,
+    ragged_weave,
+    rows,
+    tile,
+    weave,
+)
 from cornerturn.op.gpu_tiles import DEFAULT, Tiling
 from cornerturn.op.problem import Axis, Problem
 
-SECTOR = 32
 MAX_EXTENT = INDEX_LIMIT - 4096
 """A tile's width below 2^31, so that no coordinate in the last tile overflows."""
 WEAVE_LIMIT = 16
-"""The longest short axis that ``weave`` turns in registers."""
+"""The longest short axis that is turned in registers."""
+LONG_UNITS = 8
+"""Units of 16 bytes along the long axis from which on a warp of its own is worth it."""
+FEW_ELEMENT = 4
+"""Elements of up to so many bytes are moved in units where rows begin anywhere; larger ones as they are."""
 SIMILAR_COST = 1.03
 """A tile further down its table must save more than this, or the one above it is taken: it was faster."""
 BLOCK_ROWS = 4
@@ -59,8 +74,10 @@ def plan(problem: Problem, x: int, y: int, tiling: Tiling = DEFAULT) -> Producti
     move = _naturally_aligned(problem, x, y)
     if (longest := max(axis.extent for axis in move.axes)) > MAX_EXTENT:
         raise UsageError(f"an axis of {longest} elements is longer than the {MAX_EXTENT} that kernels number: split it")
-    chosen = _woven(move, tiling) or _tiled(move, tiling) or _by_rows(move, tiling) or _scattered(move)
-    return chosen or box(move.element, move.axes)
+    for choose in (_woven, _tiled, _by_rows, _scattered):
+        if (chosen := choose(move, tiling)) is not None:
+            return chosen
+    return box(move.element, move.axes)
 
 
 def _naturally_aligned(problem: Problem, x: int, y: int) -> Move:
@@ -86,15 +103,21 @@ def _woven(move: Move, tiling: Tiling) -> Production | None:
     if (inner := _inner_axes(move)) is None:
         return None
     row, col, outer = inner
-    interleaves = row.extent <= WEAVE_LIMIT and col.stride_out == row.extent * move.element
-    deinterleaves = col.extent <= WEAVE_LIMIT and row.stride_in == col.extent * move.element
+    element = move.element
+    interleaves = row.extent <= WEAVE_LIMIT and col.stride_out == row.extent * element
+    deinterleaves = col.extent <= WEAVE_LIMIT and row.stride_in == col.extent * element
     if not (interleaves or deinterleaves):
         return None
-    short, long, pitch = (row, col, row.stride_in) if interleaves else (col, row, col.stride_out)
-    begins = [move.x, move.y, long.extent * move.element, pitch, *_strides(outer)]
-    if any(begin % UNIT for begin in begins) or long.extent * move.element // UNIT * short.extent >= INDEX_LIMIT:
+    short, long = (row, col) if interleaves else (col, row)
+    units = ceil_div(long.extent * element, UNIT)
+    if units < LONG_UNITS or units * short.extent >= INDEX_LIMIT:
         return None
-    return weave(move.element, short, long, outer, tiling.weave_threads[move.element])
+    threads = min(tiling.weave_threads[element], max(32, 1 << (units - 1).bit_length()))
+    x_units = not any(begin % UNIT for begin in (move.x, *([] if deinterleaves else [row.stride_in]), *_in(outer)))
+    y_units = not any(begin % UNIT for begin in (move.y, *([] if interleaves else [col.stride_out]), *_out(outer)))
+    if x_units and y_units and long.extent * element % UNIT == 0:
+        return weave(element, short, long, outer, threads)
+    return ragged_weave(element, short, long, outer, x_units, 0 if y_units else 2, threads)
 
 
 def _tiled(move: Move, tiling: Tiling) -> Production | None:
@@ -102,19 +125,21 @@ def _tiled(move: Move, tiling: Tiling) -> Production | None:
         return None
     row, col, outer = inner
     element = move.element
-    x_begins = [move.x, row.stride_in, col.extent * element, *(axis.stride_in for axis in outer)]
-    y_begins = [move.y, col.stride_out, row.extent * element, *(axis.stride_out for axis in outer)]
+    x_begins = [move.x, row.stride_in, col.extent * element, *_in(outer)]
+    y_begins = [move.y, col.stride_out, row.extent * element, *_out(outer)]
     x_units = not any(begin % UNIT for begin in x_begins)
     one_tile = row.extent * element <= 8 * UNIT and not any(begin % UNIT for begin in y_begins)
     y_sectors = one_tile or not any(begin % SECTOR for begin in y_begins)
     table = (tiling.aligned if y_sectors else tiling.ragged)[element]
-    shapes = [*table, *_narrow_tiles(element, row.extent, col.extent)] if y_sectors else table
+    narrow = (_narrow_tiles if y_sectors else _narrow_ragged_tiles)(element, row.extent, col.extent)
+    elements = row.extent * col.extent
+    shapes = [shape for shape in (*table, *narrow) if _covered(shape, row, col) <= WASTE_LIMIT * elements]
+    if not shapes:
+        return None
     shape = _best(shapes, row, col, outer, tiling.enough_blocks)
     group = tiling.groups.get(element)
     if group and y_sectors and col.extent >= 2 * group[1] * shape.cols:
         shape = replace(shape, group=group)
-    if _tiles(shape, row, col) * shape.rows * shape.cols > WASTE_LIMIT * row.extent * col.extent:
-        return None
     return tile(element, row, col, outer, shape, x_units, 0 if y_sectors else 2)
 
 
@@ -132,14 +157,24 @@ def _narrow_tiles(element: int, row: int, col: int) -> list[TileShape]:
     return tiles
 
 
+def _narrow_ragged_tiles(element: int, row: int, col: int) -> list[TileShape]:
+    """The same where rows of y begin anywhere: only columns may be few, as every row has its halo."""
+    units = UNIT // element
+    across = ceil_div(col, units)
+    if across > 8:
+        return []
+    micro = max(4 // element, min(4, units))
+    down = 128 if across == 1 else 64 if across < 4 else 32
+    return [TileShape(2 * down * micro, across * units, micro, down * across, wide=False)]
+
+
 def _best(shapes: Sequence[TileShape], row: Axis, col: Axis, outer: Sequence[Axis], enough: int) -> TileShape:
     """Return the first shape that keeps the device busy and wastes little of its tiles."""
     batches = math.prod(axis.extent for axis in outer)
 
     def cost(shape: TileShape) -> float:
-        tiles = _tiles(shape, row, col)
-        idle = max(1.0, enough / (tiles * batches))
-        return tiles * shape.rows * shape.cols * idle
+        idle = max(1.0, enough / (_tiles(shape, row, col) * batches))
+        return _covered(shape, row, col) * idle
 
     costs = [cost(shape) for shape in shapes]
     return next(shape for shape, own in zip(shapes, costs, strict=True) if own <= SIMILAR_COST * min(costs))
@@ -149,10 +184,17 @@ def _tiles(shape: TileShape, row: Axis, col: Axis) -> int:
     return ceil_div(row.extent, shape.rows) * ceil_div(col.extent, shape.cols)
 
 
+def _covered(shape: TileShape, row: Axis, col: Axis) -> int:
+    """Return the elements of all tiles, those beyond the matrix included."""
+    return _tiles(shape, row, col) * shape.rows * shape.cols
+
+
 def _by_rows(move: Move, tiling: Tiling) -> Production | None:
-    last = move.axes[-1]
-    if last.stride_in != move.element or last.stride_out != move.element or last.extent >= INDEX_LIMIT // 2:
+    last, element = move.axes[-1], move.element
+    if last.stride_in != element or last.stride_out != element or last.extent >= INDEX_LIMIT // 2:
         return None
+    if element <= FEW_ELEMENT and last.extent * element >= UNIT:
+        return ragged_rows(element, move.axes)
     return rows(move.element, _blocked(move.axes), items=tiling.rows_items[move.element])
 
 
@@ -176,7 +218,7 @@ def _blocked(axes: tuple[Axis, ...]) -> list[Axis]:
     return [*others, *far, *near, inner]
 
 
-def _scattered(move: Move) -> Production | None:
+def _scattered(move: Move, _: Tiling) -> Production | None:
     """Move element by element where neighbouring threads find their elements close together on both sides.
 
     Loads of a block share what L1 holds; stores are merged within a warp alone.
@@ -211,5 +253,9 @@ def _scaled(axis: Axis, extent: int, step: int) -> Axis:
     return Axis(extent, axis.stride_in * step, axis.stride_out * step)
 
 
-def _strides(axes: Sequence[Axis]) -> list[int]:
-    return [stride for axis in axes for stride in (axis.stride_in, axis.stride_out)]
+def _in(axes: Sequence[Axis]) -> list[int]:
+    return [axis.stride_in for axis in axes]
+
+
+def _out(axes: Sequence[Axis]) -> list[int]:
+    return [axis.stride_out for axis in axes]
