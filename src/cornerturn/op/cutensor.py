@@ -78,7 +78,7 @@ class CuTensor:
                 ctypes.c_int(_IDENTITY),
                 target,
                 _array(ctypes.c_int32, axes),
-                ctypes.c_void_p.in_dll(self._library, compute),
+                _constant(self._library, compute),
             )
             plan = self._create(
                 made, "Plan", "Plan", operation, None, ctypes.c_uint64(0)
@@ -161,6 +161,10 @@ def c_strides(shape: Sequence[int]) -> list[int]:
     for extent in shape[:0:-1]:
         strides.append(strides[-1] * extent)
     return strides[::-1]
+
+
+def _constant(library: Any, name: str) -> ctypes.c_void_p:
+    return ctypes.c_void_p.in_dll(library, name)
 
 
 def _array(kind: Any, values: Any) -> Any:
