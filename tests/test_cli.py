@@ -201,6 +201,15 @@ class TestCompare:
         for library, package in (("PyTorch", "torch"), ("OpenCV", "opencv-python-headless"), ("JAX", "jax")):
             assert f"{library} is not installed: pip install {package}" in done.stdout
 
+    @pytest.mark.parametrize(("asked", "shown"), [(["NumPy"], ["NumPy"]), (["cornerturn"], [])])
+    def test_measures_the_engines_asked_for(self, tmp_path, monkeypatch, asked, shown):
+        monkeypatch.setattr(compare, "ROUNDS", 2)
+        path = tmp_path / "out.json"
+        options = [item for name in asked for item in ("--engine", name)]
+        done = run("compare", "--case", "3x4", "--dtype", "uint8", "--json", path, *options)
+        assert "not installed" not in done.stdout
+        assert [row["engine"] for row in json.loads(path.read_text())["results"]] == ["copy", "cornerturn", *shown]
+
     def test_a_wrong_result_fails(self, monkeypatch):
         monkeypatch.setattr(compare, "cornerturn", lambda case, x, out: lambda: None)
         done = run("compare", "--case", "3x4", "--dtype", "uint8")
@@ -278,6 +287,7 @@ class TestTranspose:
         (["compare", "--dtype", "int3"], "'int3' is not one of 'uint8', "),
         (["compare", "--device", "gpu"], "no GPU in tests"),
         (["compare", "--dtype", "bfloat16"], "--dtype bfloat16: NumPy has no such dtype; choose float16"),
+        (["compare", "--engine", "CuPy"], "--engine CuPy: it is not compared on this device; NumPy, PyTorch, "),
         (["compare", "--json", "missing/out.json"], "cannot be written: No such file or directory"),
         (["transpose", "x.npy"], "Missing argument 'OUT.npy'."),
         (["transpose", "missing.npy", "y.npy"], "missing.npy: no such file"),

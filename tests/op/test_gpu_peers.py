@@ -170,7 +170,7 @@ class TestBits:
 class TestCompiled:
     @pytest.mark.parametrize(("name", "dynamic"), [("torch.compile", False), ("torch.compile dynamic", True)])
     def test_every_case_is_compiled_once_and_on_its_own(self, torch, name, dynamic):
-        """The compiler gives up on code that it has compiled eight times; and what it makes must fit all places."""
+        """The compiler gives up on code that"""
         has_symbols = []
 
         def backend(module, inputs):

@@ -22,6 +22,7 @@ from cornerturn.op.file import DEFAULT_MEMORY, MIN_MEMORY, transpose_file
 from cornerturn.op.gpu_peers import GPU_PEERS
 from cornerturn.op.peers import CPU_PEERS
 
+_ENGINES = list(dict.fromkeys([OURS, *(peer.name for peer in CPU_PEERS), *(peer.name for peer in GPU_PEERS)]))
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
@@ -89,6 +90,13 @@ def _parse_cases(_: click.Context, __: click.Parameter, texts: Sequence[str]) ->
     type=click.Choice(sorted(dict.fromkeys((*DTYPES, *GPU_DTYPES)), key=lambda dtype: held_as(dtype).itemsize)),
     help="One dtype; repeatable.",
 )
+@click.option(
+    "--engine",
+    "engines",
+    multiple=True,
+    type=click.Choice(_ENGINES),
+    help="Measure this one and no other library; repeatable. cornerturn and the copy are always measured.",
+)
 @click.option("--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True, help="Where to measure.")
 @click.option(
     "--json",
@@ -105,7 +113,12 @@ def _parse_cases(_: click.Context, __: click.Parameter, texts: Sequence[str]) ->
     help="Draw the results; needs pip install 'cornerturn[plot]'.",
 )
 def compare(
-    cases: list[Case], dtypes: tuple[str, ...], device: str, json_path: Path | None, plot_path: Path | None
+    cases: list[Case],
+    dtypes: tuple[str, ...],
+    engines: tuple[str, ...],
+    device: str,
+    json_path: Path | None,
+    plot_path: Path | None,
 ) -> None:
     """Measure transpose() against other libraries and the copy roof.
 
@@ -114,7 +127,7 @@ def compare(
     """
     check_outputs({"--json": json_path, "--plot": plot_path})
     plot_format = plots.file_format(plot_path) if plot_path else ""
-    contest = _contest_on_gpu() if device == "gpu" else _contest_on_cpu(dtypes)
+    contest = _contest_on_gpu(engines) if device == "gpu" else _contest_on_cpu(engines, dtypes)
     todo = [(case, dtype) for case in cases or contest.cases for dtype in dtypes or contest.dtypes]
     results: list[Comparison] = []
     try:
@@ -146,10 +159,10 @@ class _Contest(NamedTuple):
     title: str
 
 
-def _contest_on_cpu(dtypes: Sequence[str]) -> _Contest:
+def _contest_on_cpu(engines: Sequence[str], dtypes: Sequence[str]) -> _Contest:
     if lacking := set(dtypes) - set(DTYPES):
         raise UsageError(f"--dtype {lacking.pop()}: NumPy has no such dtype; choose float16, or --device gpu")
-    peers, missing = _opened({peer.name: peer.open for peer in CPU_PEERS})
+    peers, missing = _opened({peer.name: peer.open for peer in CPU_PEERS}, engines)
     return _Contest(
         compare=lambda case, dtype: compare_on_cpu(case, dtype, peers),
         cases=[case for group in GROUPS.values() for case in group],
@@ -160,9 +173,9 @@ def _contest_on_cpu(dtypes: Sequence[str]) -> _Contest:
     )
 
 
-def _contest_on_gpu() -> _Contest:
+def _contest_on_gpu(engines: Sequence[str]) -> _Contest:
     device = open_device()
-    libraries, missing = _opened({peer.name: partial(peer.open, device) for peer in GPU_PEERS})
+    libraries, missing = _opened({peer.name: partial(peer.open, device) for peer in GPU_PEERS}, engines)
     peers = {name: library.prepare for name, library in libraries.items()}
     return _Contest(
         compare=lambda case, dtype: compare_on_gpu(device, case, dtype, peers),
@@ -177,10 +190,14 @@ def _contest_on_gpu() -> _Contest:
 _Opened = TypeVar("_Opened")
 
 
-def _opened(peers: Mapping[str, Callable[[], _Opened]]) -> tuple[dict[str, _Opened], list[str]]:
-    """Return the peers that are here, and a line for each that is not."""
+def _opened(peers: Mapping[str, Callable[[], _Opened]], engines: Sequence[str]) -> tuple[dict[str, _Opened], list[str]]:
+    """Return the peers that are here, of those asked for or of all, and a line for each that is not."""
+    if elsewhere := set(engines) - {OURS, *peers}:
+        raise UsageError(f"--engine {elsewhere.pop()}: it is not compared on this device; {', '.join(peers)} are")
     here, missing = {}, []
     for name, open_peer in peers.items():
+        if engines and name not in engines:
+            continue
         try:
             here[name] = open_peer()
         except MissingExtraError as error:
