@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.errors import CompileError, DeviceError
-from cornerturn.gpu import Device, time_launches
+from cornerturn.gpu import Buffer, Device, time_launches
 from cornerturn.kernels.production import UNIT, Production, rows
+from cornerturn.op.gpu_bits import Bits
 from cornerturn.op.gpu_tiles import Target, default_for, forget, store
 from cornerturn.op.on_gpu import Launcher, forget_plans, target_of
 from cornerturn.op.problem import Problem
@@ -24,10 +25,12 @@ PLACE_BYTES = 512
 """Arrays begin on multiples of it."""
 GUARD_BYTES = 4096
 """Behind an output, where nothing may be written."""
-MEMORY_SHARE = 0.4
-"""Part of the free memory that each of the two arrays may take."""
-POISON = 0xA5
+MEMORY_SHARE = 0.25
+"""Part of the free memory that x and y may take each; what y should hold takes as much and a half."""
+UNTOUCHED = 0xA5
 COMPILERS = 8
+MAX_PROBLEMS = 3
+"""Of one decision: what y should hold is kept on the device for each."""
 REFERENCE_BLOCK = 512
 
 
@@ -99,9 +102,12 @@ class DeviceBench:
         self._bytes = np.frombuffer(np.random.default_rng(0).bytes(self.room), np.uint8)
         self._x = device.upload(self._bytes)
         self._y = device.allocate(self.room + GUARD_BYTES)
+        self._bits = Bits(device)
+        self._guard = device.upload(np.full(GUARD_BYTES, UNTOUCHED, np.uint8))
+        self._guard_inverse = device.upload(np.full(GUARD_BYTES, ~np.uint8(UNTOUCHED)))
         self._launchers: dict[object, Launcher | None] = {}
         self._right: dict[object, bool] = {}
-        self._references: dict[Problem, NDArray[np.uint8]] = {}
+        self._references: dict[Problem, Buffer] = {}
         self._copies: dict[int, float] = {}
 
     def prepare(self, productions: Sequence[Production]) -> None:
@@ -133,7 +139,10 @@ class DeviceBench:
         if nbytes not in self._copies:
             kernel = Launcher(rows(UNIT, [(max(1, nbytes // UNIT), UNIT, UNIT)]), self._arch)
             times = [self._timed(way, nbytes) for way in (kernel, _driver_copy(nbytes))]
-            self._copies[nbytes] = min(seconds for seconds in times if seconds is not None)
+            ran = [seconds for seconds in times if seconds is not None]
+            if not ran:
+                raise DeviceError(f"no copy of {nbytes} bytes runs on {self._device.facts.name}")
+            self._copies[nbytes] = min(ran)
         return self._copies[nbytes]
 
     def _launcher(self, production: Production) -> Launcher | None:
@@ -163,22 +172,22 @@ class DeviceBench:
             return None
 
     def _writes(self, launch: Launcher, problem: Problem) -> bool:
-        self._y.fill(POISON)
+        y, nbytes, expected = self._y.address, problem.nbytes, self._reference(problem)
+        self._bits.spoil(y, expected, nbytes)
+        self._bits.spoil(y + nbytes, self._guard_inverse, GUARD_BYTES)
         try:
             with self._device.current():
-                launch(self._x.address, self._y.address, int(self._device.stream.handle))
+                launch(self._x.address, y, int(self._device.stream.handle))
         except DeviceError:
             self._device.free_bytes()
             return False
-        found = self._y.download(problem.nbytes + GUARD_BYTES, np.uint8)
-        written, guard = found[: problem.nbytes], found[problem.nbytes :]
-        return bool((guard == POISON).all()) and np.array_equal(written, self._reference(problem))
+        return self._bits.equal([y], expected, nbytes) and self._bits.equal([y + nbytes], self._guard, GUARD_BYTES)
 
-    def _reference(self, problem: Problem) -> NDArray[np.uint8]:
+    def _reference(self, problem: Problem) -> Buffer:
         if problem not in self._references:
-            if len(self._references) >= 3:  # as many as one decision has, or memory would fill up
+            if len(self._references) >= MAX_PROBLEMS:  # those of another decision
                 self._references.clear()
-            self._references[problem] = moved(self._bytes, problem)
+            self._references[problem] = self._device.upload(moved(self._bytes, problem))
         return self._references[problem]
 
 
