@@ -1,0 +1,95 @@
+"""The comparison on a device, with every library that is there, at small cases."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from cornerturn.cli import main
+from cornerturn.errors import MissingExtraError
+from cornerturn.op import compare_gpu
+from cornerturn.op.cases import GPU_DTYPES, Case
+from cornerturn.op.compare_gpu import COPIES, compare_on_gpu
+from cornerturn.op.gpu_bits import Bits
+from cornerturn.op.gpu_peers import GPU_PEERS, _through_engine
+
+CASES = [Case((96, 80), (1, 0)), Case((63, 65), (1, 0)), Case((4, 10, 6), (0, 2, 1)), Case((10, 6, 8), (1, 0, 2))]
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch):
+    monkeypatch.setattr(compare_gpu, "ROUNDS", 2)
+    monkeypatch.setattr(compare_gpu, "ROTATION_BYTES", 1 << 17)
+    monkeypatch.setattr(compare_gpu, "CHAIN_SECONDS", 1e-4)
+
+
+@pytest.mark.parametrize("nbytes", [1, 255, 256, 100_001])
+def test_bits_are_spoilt_and_compared(device, nbytes):
+    bits = Bits(device)
+    expected = np.random.default_rng(0).integers(0, 256, nbytes, np.uint8)
+    with device.upload(expected) as reference, device.upload(expected) as y:
+        assert bits.equal([y.address], reference, nbytes)
+        bits.spoil(y.address, reference, nbytes)
+        assert np.array_equal(y.download(nbytes, np.uint8), ~expected)
+        for wrong in {0, nbytes - 1}:
+            changed = expected.copy()
+            changed[wrong] ^= 1
+            y.upload(changed)
+            assert not bits.equal([reference.address, y.address], reference, nbytes)
+        y.upload(expected)
+        assert bits.equal([reference.address, y.address], reference, nbytes)
+
+
+@pytest.mark.parametrize("dtype", GPU_DTYPES)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("peer", GPU_PEERS, ids=lambda peer: peer.name)
+def test_a_library_is_right_or_says_why_not(device, peer, case, dtype):
+    try:
+        library = peer.open(device)
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    rows = {row.engine: row for row in compare_on_gpu(device, case, dtype, {peer.name: library.prepare})}
+    assert list(rows) == ["copy", "cornerturn", peer.name]
+    assert (rows["copy"].status, rows["cornerturn"].status) == ("valid", "valid"), rows["cornerturn"].refused
+    row = rows[peer.name]
+    refusable = (peer.name == "cuTENSOR" and dtype == "uint8") or ("compile" in peer.name and dtype == "complex128")
+    assert row.status == ("refused" if refusable else "valid"), row.refused
+    assert refusable or row.seconds > 0
+
+
+@pytest.mark.parametrize("copy", COPIES)
+@pytest.mark.parametrize("nbytes", [1, 17, 4096])
+def test_each_copy_copies(device, monkeypatch, copy, nbytes):
+    monkeypatch.setattr(compare_gpu, "COPIES", (copy,))
+    assert compare_on_gpu(device, Case((nbytes,), (0,)), "uint8", {})[0].status == "valid"
+
+
+def test_without_a_framework_the_engine_is_called(device, monkeypatch):
+    monkeypatch.setattr(compare_gpu, "ours", _through_engine)
+    for dtype in GPU_DTYPES:
+        assert compare_on_gpu(device, CASES[1], dtype, {})[1].status == "valid"
+
+
+def test_a_wrong_result_is_found_and_a_failure_harms_nobody(device):
+    def lazy(stage):
+        return lambda place, stream: None
+
+    def broken(stage):
+        def enqueue(place, stream):
+            raise RuntimeError("out of luck")
+
+        return enqueue
+
+    rows = compare_on_gpu(device, CASES[0], "float32", {"lazy": lazy, "broken": broken, "ours again": compare_gpu.ours})
+    assert [row.status for row in rows] == ["valid", "valid", "wrong", "failed", "valid"]
+
+
+def test_the_command(device, tmp_path):
+    path = tmp_path / "out.json"
+    arguments = ["compare", "--device", "gpu", "--case", "96x80", "--dtype", "bfloat16", "--json", str(path)]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    report = json.loads(path.read_text())
+    assert (report["device"]["kind"], report["device"]["name"]) == ("gpu", device.facts.name)
+    assert {"copy", "cornerturn"} <= {row["engine"] for row in report["results"]}
