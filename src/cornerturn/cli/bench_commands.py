@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_sizes, progress_bar, say, show, write_json
+from cornerturn.cli.tune_commands import tuned_fact
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import Device, open_device, unavailable_reason
@@ -152,7 +153,10 @@ def _compare_counters(entries: Sequence[Kernel | View], shapes: Sequence[Shape],
 @click.command()
 def info() -> None:
     """Show device, compiler, versions and cache."""
-    show(tables.facts_table(environment.facts()))
+    facts = environment.facts()
+    if unavailable_reason() is None:
+        facts.insert(2, ("tiles", tuned_fact()))  # after the GPU
+    show(tables.facts_table(facts))
 
 
 def select(names: Sequence[str], families: Sequence[str]) -> list[Kernel | View]:
