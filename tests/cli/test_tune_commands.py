@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cornerturn.cli import main, tune_commands
+from cornerturn.cli import bench_commands, main, tune_commands
 from cornerturn.errors import DeviceError
 from cornerturn.gpu import DeviceFacts
 from cornerturn.op import gpu_tiles
@@ -165,3 +165,10 @@ class TestInfo:
     def test_a_tuned_one(self) -> None:
         run("--element", 4, "--element", 16)
         assert tune_commands.tuned_fact() == "tuned for elements of 4, 16 bytes"
+
+    def test_info_shows_it_where_there_is_a_gpu(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run("--element", 4)
+        for reason, shown in ((None, True), ("no NVIDIA driver found", False)):
+            monkeypatch.setattr(bench_commands, "unavailable_reason", lambda reason=reason: reason)
+            lines = [" ".join(line.split()) for line in CliRunner().invoke(main, ["info"]).stdout.splitlines()]
+            assert ("tiles tuned for elements of 4 bytes" in lines) == shown
