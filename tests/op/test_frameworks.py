@@ -258,7 +258,23 @@ class TestJax:
         )
         assert ran.stdout == "all well\n", ran.stderr
 
+    def test_the_process_ends_while_compiled_functions_are_still_at_it(self, jax):
+        ran = subprocess.run(
+            [sys.executable, "-c", UNFINISHED], capture_output=True, text=True, check=False, timeout=90
+        )
+        assert (ran.returncode, ran.stdout) == (0, "dispatched\n"), ran.stderr
 
+
+UNFINISHED = """
+import jax
+import cornerturn
+
+compiled = jax.jit(lambda x: cornerturn.transpose(x @ x) @ x)
+x = jax.block_until_ready(compiled(jax.numpy.ones((1500, 1500))))
+for _ in range(3):
+    y = compiled(x)
+print("dispatched")
+"""
 SEVERAL_DEVICES = """
 import jax, numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P

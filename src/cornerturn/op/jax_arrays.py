@@ -14,7 +14,6 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from cornerturn.errors import UsageError
-from cornerturn.op import jax_ffi
 from cornerturn.op.arrays import check_ndim, empty_c_order, normalized_axes, view_of
 from cornerturn.op.engines import move_on_cpu
 
@@ -99,6 +98,8 @@ def _compiled(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _lowered(context: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    from cornerturn.op import jax_ffi  # which compiles: not for those who stay on a CPU and outside jit
+
     itemsize = context.avals_in[0].dtype.itemsize
     return jax.ffi.ffi_lowering(jax_ffi.TARGET)(context, x, **jax_ffi.attributes(axes, itemsize))
 
@@ -121,5 +122,5 @@ transpose_p.def_effectful_abstract_eval(
 )
 ad.deflinear2(transpose_p, _transposed)
 batching.primitive_batchers[transpose_p] = _batched
-for _platform in jax_ffi.PLATFORMS:
+for _platform in ("cpu", "cuda"):
     mlir.register_lowering(transpose_p, _lowered, platform=_platform)

@@ -5,6 +5,7 @@ XLA calls handlers through a C interface, its FFI. The structures below follow `
 are declared: XLA hands over pointers, and newer versions append.
 """
 
+import atexit
 import ctypes
 from collections.abc import Callable
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_void_p
@@ -17,15 +18,15 @@ from cornerturn.errors import UsageError
 from cornerturn.op import cuda_arrays
 from cornerturn.op.arrays import StridedView, c_order
 from cornerturn.op.engines import move_on_cpu, move_on_gpu
+from cornerturn.op.jax_gate import Gate
 
 TARGET = "cornerturn_transpose"
-PLATFORMS = ("cpu", "cuda")
 
 METADATA = 1  # XLA_FFI_Extension_Metadata
 BUFFER = 1  # XLA_FFI_ArgType_BUFFER and XLA_FFI_RetType_BUFFER
 ARRAY, SCALAR = 1, 3  # XLA_FFI_AttrType
 S64 = 5  # XLA_FFI_DataType_S64
-INVALID_ARGUMENT, INTERNAL = 3, 13  # XLA_FFI_Error_Code
+CANCELLED, INVALID_ARGUMENT, INTERNAL = 1, 3, 13  # XLA_FFI_Error_Code
 
 Address = int | None
 """A pointer as ctypes gives it: None for null."""
@@ -223,9 +224,19 @@ def _view(buffer: Any, itemsize: int) -> StridedView:
     return StridedView(buffer.data or 0, itemsize, layout.shape, layout.strides)
 
 
-_HANDLERS = {platform: Handler(handler) for platform, handler in zip(PLATFORMS, (on_cpu, on_cuda), strict=True)}
+_refusal = ErrorCreateArgs(ctypes.sizeof(ErrorCreateArgs), None, b"Python ends: nothing was transposed", CANCELLED)
+_refused = CallFrame.api.offset, Api.error_create.offset, ctypes.addressof(_refusal)
+_handlers = [Handler(on_cpu), Handler(on_cuda)]
+_gates = [Gate(ctypes.cast(handler, c_void_p).value or 0, *_refused) for handler in _handlers]
 """Kept as long as the process, in which XLA may call them at any time."""
 
-for _platform, _handler in _HANDLERS.items():
-    _capsule = jax.ffi.pycapsule(ctypes.cast(_handler, c_void_p).value)
-    jax.ffi.register_ffi_target(TARGET, _capsule, platform="CUDA" if _platform == "cuda" else _platform)
+for _platform, _gate in zip(("cpu", "CUDA"), _gates, strict=True):
+    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(_gate.address), platform=_platform)
+
+
+@atexit.register
+def _close() -> None:
+    """Turn back what XLA still has in its queues when the interpreter ends; nobody will see it."""
+    jax.effects_barrier()  # but what prints or calls back is to happen
+    for gate in _gates:
+        gate.close()
