@@ -1,6 +1,7 @@
 """The GPU planner on the emulator: the kernel it chooses for each kind of problem, and that every choice is right."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from cornerturn.errors import UsageError
 from cornerturn.kernels.production import Production
 from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES
 from cornerturn.op.gpu_plan import plan
+from cornerturn.op.gpu_tiles import DEFAULT
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.toolchain import compile_source
 
@@ -41,6 +43,7 @@ CASES: list[tuple[Shape, Shape, str]] = [
     ((30, 64, 24), (0, 2, 1), "tile<2, 128, 24"),
     ((40, 24, 130), (0, 2, 1), "tile<2"),
     ((3,) * 8, tuple(range(7, -1, -1)), "box<2"),
+    ((2, 49, 256), (0, 2, 1), "tile_run<2, 56, 128, 4, 224, true"),
     ((1, 1003), (1, 0), "ragged_rows<2"),
     ((63, 40, 7), (1, 0, 2), "rows<2"),
     ((31, 40, 63), (1, 0, 2), "ragged_rows<2"),
@@ -53,6 +56,7 @@ LARGE: list[tuple[Shape, Shape, str]] = [
     ((16777217, 3), (1, 0), "ragged_weave<2, 3, 128, false, true, 2"),
     ((3072, 1023, 24), (0, 2, 1), "tile<2, 512, 24, 4, 192, true, 2"),
     ((1000, 1000, 63), (1, 0, 2), "ragged_rows<2"),
+    ((256, 49, 2048), (0, 2, 1), "tile_run<2, 56, 128"),
     ((64, 3, 511, 511), (0, 2, 3, 1), "ragged_weave<2, 3, 128, true, false, 2"),
 ]
 
@@ -119,7 +123,7 @@ def test_lines_that_begin_anywhere(data: st.DataObject) -> None:
     element = data.draw(st.sampled_from([1, 4]))
     batch, short, long = (
         data.draw(st.integers(1, 3)),
-        data.draw(st.sampled_from([2, 3, 7])),
+        data.draw(st.sampled_from([2, 3, 7, 18])),
         data.draw(st.integers(100, 400)),
     )
     shapes = [((batch, short, long), (0, 2, 1)), ((batch, long, short), (0, 2, 1)), ((short, batch, long), (1, 0, 2))]
@@ -153,3 +157,12 @@ def test_no_tile_needs_more_shared_memory_than_any_kernel_gets() -> None:
     for table in (ALIGNED_TILES, RAGGED_TILES):
         for element, shapes in table.items():
             assert all(shape.cols * element * (shape.rows + 1) <= 48 * 1024 for shape in shapes)
+
+
+def test_no_weave_needs_more_shared_memory_than_any_kernel_gets() -> None:
+    tiling = replace(DEFAULT, weave_threads=dict.fromkeys(ELEMENTS, 256))
+    for short in range(2, 17):
+        for long in (4096, 4097):
+            threads = plan(transposition((short, long), (1, 0), 4), 0, 0, tiling).launch.block[0]
+            assert 16 * (threads * (short | 1) + 1) <= 48 * 1024
+            assert threads >= 128

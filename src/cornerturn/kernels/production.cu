@@ -211,12 +211,85 @@ __device__ void emit_window(u8* p, const Place& unit, int at, Index first, Index
     }
 }
 
-// tile: a block moves R x C elements. A thread reads P rows of one unit, turns them in registers and stores the V
-//   columns, P elements each, into the tile, which keeps rows of y; then the block writes units of y. Every V rows of
-//   y (R units) are followed by one unit of padding: lanes that store differ in the column's unit, so R + 1 units, odd,
-//   lie between them, and eight lanes meet eight different groups of four banks.
+// The first `left` elements of a, then the others of b.
+template <int E>
+__device__ Unit joined(Unit a, Unit b, int left) {
+    Unit unit;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const u32 of_b = __funnelshift_lc(0u, ~0u, max(8 * (left * E - 4 * i), 0));
+        unit.w[i] = (a.w[i] & ~of_b) | (b.w[i] & of_b);
+    }
+    return unit;
+}
+
+// Fill a tile of R x C elements, which begins at row `row0` and column `col0` of x's matrix, as it is to lie in y.
+// A thread reads P rows of one unit, turns them in registers and stores the V columns, P elements each. Every V rows of
+// y (R units) are followed by one unit of padding: lanes that store differ in the column's unit, so R + 1 units, odd, lie
+// between them, and eight lanes meet eight different groups of four banks.
 //
-// X_UNITS: rows of x begin on units. Otherwise a thread reads two units and shifts.
+// X_UNITS: rows of x begin on units. Otherwise a thread reads two units and shifts. LEAD: rows may be negative.
+template <int E, int R, int C, int P, int THREADS, bool X_UNITS, bool LEAD, bool WIDE>
+__device__ void fill_tile(Unit* shared, const u8* x, const u8* x_origin, int row0, int col0, int rows, int cols,
+                          i64 pitch_in, i64 x_first, i64 x_end) {
+    constexpr int V = UNIT / E, UNIT_COLS = C / V;
+    constexpr bool QUADS = UNIT_COLS % 8 == 0 && R / P % 4 == 0;  // a warp reads 128 bytes of 4 rows, or of 4 times P
+    constexpr int ROWS_A_TURN = P * THREADS / UNIT_COLS, LOADS = R / ROWS_A_TURN;
+    constexpr int STORE_WORDS = P * E / 4;
+    static_assert(STORE_WORDS >= 1 && STORE_WORDS <= 4 && R % V == 0 && C % V == 0 && R % P == 0);
+    static_assert(THREADS % UNIT_COLS == 0 && R % ROWS_A_TURN == 0);
+    const int quad = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    constexpr int QUAD_COLS = QUADS ? UNIT_COLS / 8 : 1;
+    const int unit_col = QUADS ? quad % QUAD_COLS * 8 + lane % 8 : threadIdx.x % UNIT_COLS;
+    const int micro_row = QUADS ? quad / QUAD_COLS * 4 + lane / 8 : threadIdx.x / UNIT_COLS;
+    const int row = row0 + micro_row * P, col = col0 + unit_col * V;
+    const u8* const p = x + row * pitch_in + i64(col) * E;
+    Unit read[LOADS][P];
+    if constexpr (X_UNITS) {
+        u64 address = __cvta_generic_to_global(p);
+#pragma unroll
+        for (int turn = 0; turn < LOADS; ++turn) {
+#pragma unroll
+            for (int i = 0; i < P; ++i) {
+                const int r = row + turn * ROWS_A_TURN + i;
+                const bool inside = col < cols && r < rows && (!LEAD || r >= 0);
+                read[turn][i] = inside ? fetch_unit<WIDE>(address + (turn * ROWS_A_TURN + i) * pitch_in) : Unit{};
+            }
+        }
+    } else {
+        // The units between two that are x's own are x's own: those of a whole tile, or of this thread's rows.
+        const auto owned = [&](i64 first, i64 rows_between, int width) {
+            const i64 last = first + rows_between * pitch_in;
+            return min(first, last) >= x_first + UNIT && max(first, last) + (width + 2 * V) * E <= x_end;
+        };
+        const i64 at = x - x_origin + row0 * pitch_in + i64(col0) * E;
+        const bool whole_tile = owned(at, R - 1, C);
+#pragma unroll
+        for (int turn = 0; turn < LOADS; ++turn) {
+            const int down = turn * ROWS_A_TURN;
+            if (whole_tile || owned(p - x_origin + down * pitch_in, P - 1, V)) {
+                load_shifted<E, P, WIDE>(p + down * pitch_in, pitch_in, read[turn]);
+            } else {
+                const int above = row + down;
+                load_elements<E>(p + down * pitch_in, pitch_in, -above, rows - above, cols - col, read[turn]);
+            }
+        }
+    }
+    u8* const block = reinterpret_cast<u8*>(shared + unit_col * (R + 1)) + micro_row * P * E;
+#pragma unroll
+    for (int turn = 0; turn < LOADS; ++turn) {
+#pragma unroll
+        for (int k = 0; k < V; ++k) {
+            Words<STORE_WORDS> column;
+#pragma unroll
+            for (int i = 0; i < STORE_WORDS; ++i) column.w[i] = column_word<E, P>(read[turn], k, i);
+            store(block + (k * R + turn * ROWS_A_TURN) * E, column);
+        }
+    }
+}
+
+// tile: a block moves R x C elements: it fills a tile from x, and writes it by units of y.
+//
 // HALO (0, 1 or 2 units): not 0 where rows of y do not begin on sectors. The window that a block writes of a row of y
 //   then begins up to HALO units before the tile's, on a multiple of HALO units, so that only full units are
 //   written; the tile holds HALO units more than it writes. At the ends of a row of y, elements are written one by one.
@@ -231,13 +304,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
          const __grid_constant__ Axes<AXES> axes) {
     constexpr int V = UNIT / E;
     constexpr int LEAD = HALO * V;  // rows of x before the tile's own
-    constexpr int UNIT_ROWS = R / V, UNIT_COLS = C / V;
-    constexpr bool QUADS = UNIT_COLS % 8 == 0 && R / P % 4 == 0;  // a warp reads 128 bytes of 4 rows, or of 4 times P
-    constexpr int ROWS_A_TURN = P * THREADS / UNIT_COLS, LOADS = R / ROWS_A_TURN;
-    constexpr int STORE_WORDS = P * E / 4;
-    static_assert(STORE_WORDS >= 1 && STORE_WORDS <= 4 && R % V == 0 && C % V == 0 && R % P == 0);
-    static_assert(THREADS % UNIT_COLS == 0 && R % ROWS_A_TURN == 0);
-    extern __shared__ Unit shared[];  // UNIT_COLS * (R + 1)
+    constexpr int UNIT_ROWS = R / V;
+    extern __shared__ Unit shared[];  // C / V * (R + 1)
 
     const u8* const x_origin = x;
     u32 n = blockIdx.x;
@@ -250,56 +318,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     row0 *= R - LEAD;
     col0 *= C;
 
-    {
-        const int quad = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-        constexpr int QUAD_COLS = QUADS ? UNIT_COLS / 8 : 1;
-        const int unit_col = QUADS ? quad % QUAD_COLS * 8 + lane % 8 : threadIdx.x % UNIT_COLS;
-        const int micro_row = QUADS ? quad / QUAD_COLS * 4 + lane / 8 : threadIdx.x / UNIT_COLS;
-        const int row = row0 - LEAD + micro_row * P, col = col0 + unit_col * V;
-        const u8* const p = x + row * pitch_in + i64(col) * E;
-        Unit read[LOADS][P];
-        if constexpr (X_UNITS) {
-            u64 address = __cvta_generic_to_global(p);
-#pragma unroll
-            for (int turn = 0; turn < LOADS; ++turn) {
-#pragma unroll
-                for (int i = 0; i < P; ++i) {
-                    const int r = row + turn * ROWS_A_TURN + i;
-                    const bool inside = col < cols && r < rows && (HALO == 0 || r >= 0);
-                    read[turn][i] = inside ? fetch_unit<WIDE>(address + (turn * ROWS_A_TURN + i) * pitch_in) : Unit{};
-                }
-            }
-        } else {
-            // The units between two that are x's own are x's own: those of a whole tile, or of this thread's rows.
-            const auto owned = [&](i64 first, i64 rows_between, int width) {
-                const i64 last = first + rows_between * pitch_in;
-                return min(first, last) >= x_first + UNIT && max(first, last) + (width + 2 * V) * E <= x_end;
-            };
-            const i64 at = x - x_origin + (row0 - LEAD) * pitch_in + i64(col0) * E;
-            const bool whole_tile = owned(at, R - 1, C);
-#pragma unroll
-            for (int turn = 0; turn < LOADS; ++turn) {
-                const int down = turn * ROWS_A_TURN;
-                if (whole_tile || owned(p - x_origin + down * pitch_in, P - 1, V)) {
-                    load_shifted<E, P, WIDE>(p + down * pitch_in, pitch_in, read[turn]);
-                } else {
-                    const int above = row + down;
-                    load_elements<E>(p + down * pitch_in, pitch_in, -above, rows - above, cols - col, read[turn]);
-                }
-            }
-        }
-        u8* const block = reinterpret_cast<u8*>(shared + unit_col * (R + 1)) + micro_row * P * E;
-#pragma unroll
-        for (int turn = 0; turn < LOADS; ++turn) {
-#pragma unroll
-            for (int k = 0; k < V; ++k) {
-                Words<STORE_WORDS> column;
-#pragma unroll
-                for (int i = 0; i < STORE_WORDS; ++i) column.w[i] = column_word<E, P>(read[turn], k, i);
-                store(block + (k * R + turn * ROWS_A_TURN) * E, column);
-            }
-        }
-    }
+    fill_tile<E, R, C, P, THREADS, X_UNITS, HALO != 0, WIDE>(shared, x, x_origin, row0 - LEAD, col0, rows, cols, pitch_in,
+                                                             x_first, x_end);
     __syncthreads();
 
     constexpr int WRITTEN = UNIT_ROWS - HALO;  // units of each row of y
@@ -326,6 +346,53 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
                 emit(p, row_of_y[u]);
             } else {
                 emit_window<E, true>(p, [=](int i) { return row_of_y + i; }, at, row, rows);
+            }
+        }
+    }
+}
+
+// tile_run: the same where the rows of y are short, at most R elements, begin anywhere, and follow one another. A block
+//   writes all rows of its tile as one run, by windows that begin on sectors; each holds parts of two rows at most.
+//
+// axes: a row of y, the tiles' columns, the others.
+template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int AXES>
+__global__ void __launch_bounds__(THREADS)
+    tile_run(const u8* x, u8* y, int cols, i64 pitch_in, i64 x_first, i64 x_end,
+             const __grid_constant__ Axes<AXES> axes) {
+    constexpr int V = UNIT / E;
+    extern __shared__ Unit shared[];  // C / V * (R + 1)
+
+    const u8* const x_origin = x;
+    u32 n = blockIdx.x;
+    const int rows = axes.axis[0].extent, col0 = next_coordinate(n, axes.axis[1]) * C;
+    enter(axes, 2, n, x, y);
+    fill_tile<E, R, C, P, THREADS, X_UNITS, false, false>(shared, x, x_origin, 0, col0, rows, cols, pitch_in, x_first,
+                                                          x_end);
+    __syncthreads();
+
+    const auto row_of_y = [&](int c) { return shared + c * (R / V) + c / V; };
+    u8* const begin = y + i64(col0) * rows * E;
+    const int before = u32(__cvta_generic_to_global(begin)) % SECTOR;
+    const int count = min(C, cols - col0) * rows;
+    for (int window = threadIdx.x; window * V < count + before / E; window += THREADS) {
+        const int first = window * V - before / E;
+        u8* const p = begin + i64(first) * E;
+        if (first >= 0 && first + V <= count) {
+            u32 c = first;
+            const int row = next_coordinate(c, axes.axis[0]), left = rows - row;
+            const int at = row / V;
+            Unit unit = funnel<E>(row_of_y(c)[at], row_of_y(c)[at + (row % V != 0 && at + 1 < R / V)], row % V * E);
+            if (left < V) {
+                const Unit next = *row_of_y(c + 1);
+                unit = joined<E>(unit, funnel<E>(next, next, UNIT - left * E), left);
+            }
+            emit(p, unit);
+        } else {
+#pragma unroll 1
+            for (int k = max(-first, 0); k < min(V, count - first); ++k) {
+                u32 c = first + k;
+                const int row = next_coordinate(c, axes.axis[0]);
+                emit(p + k * E, load<Element<E>>(reinterpret_cast<const u8*>(row_of_y(c)) + row * E));
             }
         }
     }
@@ -368,17 +435,6 @@ __global__ void __launch_bounds__(THREADS, 2048 / THREADS)
 //   read shifted, and joined.
 //
 // axes: a row's elements, the further axes of a line, [inner] the line's blocks, the axes of lines.
-template <int E>
-__device__ Unit joined(Unit a, Unit b, int left) {  // the first `left` elements of a, the others of b
-    Unit unit;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const u32 of_b = __funnelshift_lc(0u, ~0u, max(8 * (left * E - 4 * i), 0));
-        unit.w[i] = (a.w[i] & ~of_b) | (b.w[i] & of_b);
-    }
-    return unit;
-}
-
 // What the coordinates of number n along the axes [first, last) add to an address of x.
 template <int AXES>
 __device__ i64 offset_in(const Axes<AXES>& axes, u32 first, u32 last, u32 n) {

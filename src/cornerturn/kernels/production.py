@@ -144,6 +144,29 @@ def tile(
     return Production(f"tile<{numbers}, {flags}>", launch)
 
 
+def tile_run(
+    element: int, rows: MoveAxis, cols: MoveAxis, outer: Sequence[MoveAxis], shape: TileShape, x_units: bool
+) -> Production:
+    """Return the launch of ``tile_run``: as ``tile``, but y's rows fit one tile and follow one another.
+
+    Args:
+        element: bytes, 1 to 16.
+        rows: the axis that is contiguous in y, at least 16 bytes and at most ``shape.rows`` elements long.
+        cols: the axis that is contiguous in x; in y, its step is a row's length.
+        outer: all other axes, in y's order.
+        shape: the tile; neither grouped nor wide.
+        x_units: every row of x begins on, and has, whole units of 16 bytes.
+    """
+    axes = [rows, (ceil_div(cols[0], shape.cols), 0, 0), *reversed(outer)]
+    first, last = _reach([rows, cols, *outer])
+    reach = np.int64(first), np.int64(last + element)
+    numbers = f"{element}, {shape.rows}, {shape.cols}, {shape.micro_rows}, {shape.threads}"
+    arguments = ("x", "y", np.int32(cols[0]), np.int64(rows[1]), *reach, _pack_axes(axes))
+    shared_bytes = shape.cols * element * (shape.rows + 1)
+    launch = Launch((_blocks(axes[1:]), 1, 1), (shape.threads, 1, 1), arguments, shared_bytes)
+    return Production(f"tile_run<{numbers}, {_cpp(x_units)}, {_room(len(axes))}>", launch)
+
+
 def rows(element: int, axes: Sequence[MoveAxis], threads: int = 256, items: int = 1) -> Production:
     """Return the launch of ``rows``: elements one after the other along ``axes``, the last one fastest.
 

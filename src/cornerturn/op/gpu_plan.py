@@ -22,9 +22,10 @@ from cornerturn.kernels.production import (
     ragged_weave,
     rows,
     tile,
+    tile_run,
     weave,
 )
-from cornerturn.op.gpu_tiles import DEFAULT, Tiling
+from cornerturn.op.gpu_tiles import DEFAULT, SHARED_BYTES, Tiling
 from cornerturn.op.problem import Axis, Problem
 
 MAX_EXTENT = INDEX_LIMIT - 4096
@@ -45,6 +46,8 @@ SCATTER_LIMIT = 4.5
 """Inflation of reads and writes together up to which single elements are faster than boxes."""
 WARP_ELEMENTS = 32
 BLOCK_ELEMENTS = 1024
+RUN_BYTES = 256
+"""Rows of y of up to so many bytes that follow one another are written as one run."""
 WASTE_LIMIT = 4
 """A matrix that fills less than this part of its tiles goes element by element."""
 
@@ -112,12 +115,20 @@ def _woven(move: Move, tiling: Tiling) -> Production | None:
     units = ceil_div(long.extent * element, UNIT)
     if units < LONG_UNITS or units * short.extent >= INDEX_LIMIT:
         return None
-    threads = min(tiling.weave_threads[element], max(32, 1 << (units - 1).bit_length()))
+    threads = _weave_threads(tiling.weave_threads[element], short.extent, units)
     x_units = not any(begin % UNIT for begin in (move.x, *([] if deinterleaves else [row.stride_in]), *_in(outer)))
     y_units = not any(begin % UNIT for begin in (move.y, *([] if interleaves else [col.stride_out]), *_out(outer)))
     if x_units and y_units and long.extent * element % UNIT == 0:
         return weave(element, short, long, outer, threads)
     return ragged_weave(element, short, long, outer, x_units, 0 if y_units else 2, threads)
+
+
+def _weave_threads(preferred: int, short: int, units: int) -> int:
+    """Return the threads of a block: not more than there is work for, or than shared memory has room for."""
+    threads = min(preferred, max(32, 1 << (units - 1).bit_length()))
+    while UNIT * (threads * (short | 1) + 1) > SHARED_BYTES:
+        threads //= 2
+    return threads
 
 
 def _tiled(move: Move, tiling: Tiling) -> Production | None:
@@ -130,6 +141,11 @@ def _tiled(move: Move, tiling: Tiling) -> Production | None:
     x_units = not any(begin % UNIT for begin in x_begins)
     one_tile = row.extent * element <= 8 * UNIT and not any(begin % UNIT for begin in y_begins)
     y_sectors = one_tile or not any(begin % SECTOR for begin in y_begins)
+    runs = col.stride_out == row.extent * element and UNIT <= row.extent * element <= RUN_BYTES
+    if runs and not y_sectors:
+        shape = _run_tile(element, row.extent)
+        wasted = _covered(shape, row, col) > WASTE_LIMIT * row.extent * col.extent
+        return None if wasted else tile_run(element, row, col, outer, shape, x_units)
     table = (tiling.aligned if y_sectors else tiling.ragged)[element]
     narrow = (_narrow_tiles if y_sectors else _narrow_ragged_tiles)(element, row.extent, col.extent)
     elements = row.extent * col.extent
@@ -166,6 +182,15 @@ def _narrow_ragged_tiles(element: int, row: int, col: int) -> list[TileShape]:
     micro = max(4 // element, min(4, units))
     down = 128 if across == 1 else 64 if across < 4 else 32
     return [TileShape(2 * down * micro, across * units, micro, down * across, wide=False)]
+
+
+def _run_tile(element: int, row: int) -> TileShape:
+    """Return the tile that holds whole rows of y."""
+    units = UNIT // element
+    micro = max(4 // element, min(4, units))
+    down = ceil_div(row, units) * units
+    across = 16 if 16 * (down // micro) <= 512 else 8
+    return TileShape(down, across * units, micro, across * (down // micro), wide=False)
 
 
 def _best(shapes: Sequence[TileShape], row: Axis, col: Axis, outer: Sequence[Axis], enough: int) -> TileShape:
