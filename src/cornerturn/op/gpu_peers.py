@@ -220,9 +220,8 @@ def _compiled(_: Device, dynamic: bool) -> Library:
         def turn(x: Any, y: Any) -> None:
             y.copy_(x.permute(axes))
 
-        turn.__code__ = (
-            turn.__code__.replace()
-        )  # a copy: the compiler gives up on code that it has compiled eight times
+        # Code of its own for each case: the compiler gives up on code that it has compiled eight times.
+        turn.__code__ = turn.__code__.replace()
         return _torch_work(torch, stage, torch.compile(turn, fullgraph=True, dynamic=dynamic))
 
     return Library(torch.__version__, prepare)
