@@ -25,11 +25,11 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
     """Return a C-contiguous copy of ``x`` with its axes permuted.
 
     Args:
-        x: array of NumPy, PyTorch, CuPy, JAX, or any library that exports DLPack, of any rank up to 32, any strides,
-            any dtype without object references.
+        x: array of NumPy, PyTorch, CuPy, JAX, Numba, or any library that exports ``__cuda_array_interface__`` or
+            DLPack, of any rank up to 32, any strides, any dtype without object references.
         axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them. As in ``numpy.transpose``.
         out: array of x's library and the result's shape and dtype to write into, any strides, sharing no memory
-            with ``x``. NumPy, PyTorch and CuPy only.
+            with ``x``. Not with JAX, and not with others in main memory.
 
     Returns:
         ``out``, or a new array of x's library with its own memory: also where the transpose could have been a view.
