@@ -235,16 +235,15 @@ def _jax(device: Device) -> Library:
 
     def prepare(stage: Stage) -> Dispatch:
         axes = stage.case.axes
-        turn = jax.jit(lambda x: jax.numpy.transpose(x, axes))
         with jax.enable_x64(True):
             first = jax.device_put(stage.x.view(np.dtype(getattr(jax.numpy, stage.dtype))), gpu)
             sources = [first, *(first.copy() for _ in stage.places[1:])]
-
-        def call(place: int) -> Any:
-            with jax.enable_x64(True):
-                return turn(sources[place])
-
-        return Dispatch(call, lambda y: y.block_until_ready(), lambda y: int(y.unsafe_buffer_pointer()))
+            turn = jax.jit(lambda x: jax.numpy.transpose(x, axes)).lower(first).compile()
+        return Dispatch(
+            call=lambda place: turn(sources[place]),
+            wait=lambda y: y.block_until_ready(),
+            address=lambda y: int(y.unsafe_buffer_pointer()),
+        )
 
     return Library(jax.__version__, prepare)
 
