@@ -80,6 +80,12 @@ class TestRules:
         assert obeys(4, shape, ragged=False)
         assert not obeys(4, shape, ragged=True)
 
+    def test_windows_of_neighbours_meet_on_sectors(self) -> None:
+        for rows, meet in ((36, False), (40, True), (44, False)):
+            shape = TileShape(rows, 32, 1, 32)
+            assert obeys(4, shape, ragged=False)
+            assert obeys(4, shape, ragged=True) == meet
+
     @pytest.mark.parametrize(
         ("element", "shape", "ragged"),
         [

@@ -1,12 +1,13 @@
 """What tuning asks of a device, on one whose memory is the host's."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
 from cornerturn.errors import CompileError, DeviceError
-from cornerturn.kernels.production import Production
+from cornerturn.kernels.production import Production, TileShape
 from cornerturn.op import gpu_tiles, on_gpu, tuning_bench
 from cornerturn.op.arrays import StridedView
 from cornerturn.op.gpu_plan import plan
@@ -93,6 +94,13 @@ class TestDeviceBench:
 
     def test_a_kernel_of_another_problem_is_wrong(self, device):
         assert not DeviceBench(device, SCALE).is_right(production_of(CASES[1]), CASES[0].problem(4))
+
+    def test_what_another_kernel_wrote_does_not_count(self, device):
+        bench, problem = DeviceBench(device, SCALE), CASES[0].problem(4)
+        assert bench.is_right(production_of(CASES[0]), problem)
+        idle = plan(problem, 0, 0, replace(DEFAULT, aligned={4: (TileShape(64, 32, 4, 64),)}))
+        assert identity(idle) not in PROBLEMS  # so it writes nothing
+        assert not bench.is_right(idle, problem)
 
     def test_it_is_checked_once(self, device):
         bench = DeviceBench(device, SCALE)

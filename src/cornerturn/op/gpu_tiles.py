@@ -153,7 +153,7 @@ def obeys(element: int, shape: TileShape, ragged: bool) -> bool:
     """Return whether the kernel ``tile`` can be compiled and is right for a shape.
 
     The rules are those of its static assertions in ``production.cu``, of its warps, which read 128 bytes of 4 rows
-    where the tile allows it, and of the hardware.
+    where the tile allows it, of its windows, which begin on sectors, and of the hardware.
 
     Example:
         >>> obeys(4, TileShape(64, 64, 4, 256), ragged=False)
@@ -174,9 +174,10 @@ def obeys(element: int, shape: TileShape, ragged: bool) -> bool:
         return False
     if across % 8 == 0 and shape.rows // shape.micro_rows % 4 == 0 and shape.threads % (4 * across):
         return False
-    window = shape.rows // unit - (HALO if ragged else 0)
+    if ragged and (shape.rows <= HALO * unit or shape.rows % (HALO * unit)):  # windows would not meet
+        return False
     held = shape.threads * shape.resident
-    return window > 0 and shared_bytes(element, shape) <= SHARED_BYTES and held <= MAX_RESIDENT_THREADS
+    return shared_bytes(element, shape) <= SHARED_BYTES and held <= MAX_RESIDENT_THREADS
 
 
 def shared_bytes(element: int, shape: TileShape) -> int:
