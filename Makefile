@@ -23,7 +23,8 @@ test: lint
 	$(BIN)/pytest
 
 test-frameworks: .venv/frameworks.installed
-	$(BIN)/pytest tests/op/test_torch_op.py tests/op/test_frameworks.py tests/op/test_jax_ffi.py tests/op/test_compare.py
+	$(BIN)/pytest tests/op/test_torch_op.py tests/op/test_frameworks.py tests/op/test_jax_ffi.py tests/op/test_compare.py \
+		tests/op/test_gpu_peers.py
 
 lint: .venv/test.installed
 	$(BIN)/ruff check

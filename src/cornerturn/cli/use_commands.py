@@ -123,7 +123,8 @@ def compare(
     """Measure transpose() against other libraries and the copy roof.
 
     All engines run in turn in one process; times are medians, and every result is checked. The libraries compared
-    are those installed: pip install 'cornerturn[compare]' brings them. An interrupted run shows what it has measured.
+    are those installed: pip install 'cornerturn[compare]' brings them, for a GPU 'cornerturn[gpu,compare-gpu]'. An
+    interrupted run shows what it has measured.
     """
     check_outputs({"--json": json_path, "--plot": plot_path})
     plot_format = plots.file_format(plot_path) if plot_path else ""
