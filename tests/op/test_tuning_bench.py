@@ -34,10 +34,10 @@ class FakeLauncher:
     made: ClassVar[list[Production]] = []
     launched: ClassVar[list[tuple[int, int]]] = []
 
-    def __init__(self, production: Production, arch: str) -> None:
+    def __init__(self, production: Production, arch: str, module: object = None) -> None:
         assert arch == "sm_90"
-        if self.fault == "does not compile":
-            raise CompileError("no")
+        if self.fault == "is not loaded":
+            raise DeviceError("no")
         self.made.append(production)
         self._problem = PROBLEMS.get(identity(production))
 
@@ -68,6 +68,7 @@ def device(monkeypatch):
     monkeypatch.setattr(tuning_bench, "Bits", lambda device: FakeBits())
     monkeypatch.setattr(tuning_bench, "Launcher", FakeLauncher)
     monkeypatch.setattr(tuning_bench, "time_launches", time_launches)
+    monkeypatch.setattr(tuning_bench, "compile_with_nvrtc", lambda source, arch: "module")
     monkeypatch.setattr(FakeLauncher, "fault", "")
     monkeypatch.setattr(FakeLauncher, "made", [])
     monkeypatch.setattr(FakeLauncher, "launched", [])
@@ -87,7 +88,7 @@ class TestDeviceBench:
     def test_what_is_right(self, device, case):
         assert DeviceBench(device, SCALE).is_right(production_of(case), case.problem(4))
 
-    @pytest.mark.parametrize("fault", ["leaves a byte", "writes behind", "is refused", "does not compile"])
+    @pytest.mark.parametrize("fault", ["leaves a byte", "writes behind", "is refused", "is not loaded"])
     def test_what_is_not(self, device, fault):
         FakeLauncher.fault = fault
         assert not DeviceBench(device, SCALE).is_right(production_of(CASES[0]), CASES[0].problem(4))
@@ -129,7 +130,7 @@ class TestDeviceBench:
         assert len(set(offsets)) == bench.room // (-(-problem.nbytes // PLACE_BYTES) * PLACE_BYTES) == 4
         assert max(offsets) + problem.nbytes <= bench.room
 
-    @pytest.mark.parametrize("fault", ["is refused", "does not compile"])
+    @pytest.mark.parametrize("fault", ["is refused", "is not loaded"])
     def test_what_does_not_run_has_no_time(self, device, fault):
         FakeLauncher.fault = fault
         assert DeviceBench(device, SCALE).seconds(production_of(CASES[0]), CASES[0].problem(4)) is None
@@ -153,20 +154,32 @@ class TestDeviceBench:
             bench.is_right(production_of(CASES[0]), CASES[0].problem(4))
         assert len(FakeLauncher.made) == 1
 
-    def test_what_does_not_compile_stops_no_other(self, device, monkeypatch):
+    def test_what_does_not_compile_has_no_time_and_stops_no_other(self, device, monkeypatch):
         compiled = []
 
-        def compile_source(source, arch):
+        def compile_with_nvrtc(source, arch):
+            compiled.append((*source.entries, arch))
             if len(compiled) == 1:
-                compiled.append("failed")
                 raise CompileError("no")
-            compiled.append(source.entries)
+            return "module"
 
-        monkeypatch.setattr(tuning_bench, "compile_source", compile_source)
+        monkeypatch.setattr(tuning_bench, "compile_with_nvrtc", compile_with_nvrtc)
         monkeypatch.setattr(tuning_bench, "COMPILERS", 1)
-        productions = [production_of(case) for case in CASES]
-        DeviceBench(device, SCALE).prepare([*productions, *productions])
-        assert len(compiled) == len({production.entry for production in productions}) > 1
+        bench, productions = DeviceBench(device, SCALE), [production_of(case) for case in CASES]
+        bench.prepare([*productions, *productions])
+        seconds = [bench.seconds(*work) for work in zip(productions, (case.problem(4) for case in CASES), strict=True)]
+        assert [one is None for one in seconds] == [one.entry == productions[0].entry for one in productions]
+        assert sorted(compiled) == sorted({(production.entry, "sm_90") for production in productions})
+        assert not bench.is_right(productions[0], CASES[0].problem(4))
+
+    def test_the_cache_keeps_no_candidate(self, device, monkeypatch, tmp_path):
+        monkeypatch.undo()
+        monkeypatch.setenv("CORNERTURN_CACHE", str(tmp_path))
+        bench = DeviceBench.__new__(DeviceBench)
+        bench._arch, bench._modules = "sm_90", {}
+        bench.prepare([production_of(CASES[0])])
+        assert bench._modules[production_of(CASES[0]).entry].cubin
+        assert list(tmp_path.iterdir()) == []
 
     def test_the_copy_is_the_faster_of_two_and_timed_once(self, device, monkeypatch):
         times = iter([3e-6, 2e-6])

@@ -18,7 +18,7 @@ from cornerturn.op.arrays import StridedView
 from cornerturn.op.gpu_plan import SECTOR, plan
 from cornerturn.op.gpu_tiles import Target, tiling_of
 from cornerturn.op.problem import Problem, canonical
-from cornerturn.toolchain import compile_source
+from cornerturn.toolchain import Module, compile_source
 
 
 class Launcher:
@@ -28,11 +28,12 @@ class Launcher:
     current context, that of the arrays' device becomes it.
     """
 
-    def __init__(self, production: Production, arch: str) -> None:
+    def __init__(self, production: Production, arch: str, module: Module | None = None) -> None:
+        """Load the kernel for ``arch``, from ``module`` if that is compiled already."""
         from cuda.bindings import driver
 
         self.production = production
-        image = compile_source(production.source, arch).image(production.entry)
+        image = (module or compile_source(production.source, arch)).image(production.entry)
         function = _load(image.cubin, image.symbol)
         launch = production.launch
         # The driver copies the arguments while it launches: one set of them serves all launches, one at a time.

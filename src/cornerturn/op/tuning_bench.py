@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -18,7 +17,8 @@ from cornerturn.op.gpu_tiles import Target, default_for, forget, store
 from cornerturn.op.on_gpu import Launcher, forget_plans, target_of
 from cornerturn.op.problem import Problem
 from cornerturn.op.tuning import Bench, Choice, Scale, decisions, identity, tune
-from cornerturn.toolchain import compile_source
+from cornerturn.toolchain import Module
+from cornerturn.toolchain.nvrtc import compile_with_nvrtc
 
 REPEAT, WARMUP = 200, 20
 PLACE_BYTES = 512
@@ -105,21 +105,17 @@ class DeviceBench:
         self._bits = Bits(device)
         self._guard = device.upload(np.full(GUARD_BYTES, UNTOUCHED, np.uint8))
         self._guard_inverse = device.upload(np.full(GUARD_BYTES, ~np.uint8(UNTOUCHED)))
+        self._modules: dict[str, Module | None] = {}
         self._launchers: dict[object, Launcher | None] = {}
         self._right: dict[object, bool] = {}
         self._references: dict[Problem, Buffer] = {}
         self._copies: dict[int, float] = {}
 
     def prepare(self, productions: Sequence[Production]) -> None:
-        """Compile kernels side by side; one that does not compile is left for `seconds` to find."""
-
-        def compiled(production: Production) -> None:
-            with suppress(CompileError):
-                compile_source(production.source, self._arch)
-
-        distinct = {production.entry: production for production in productions}
+        """Compile kernels side by side; the cache keeps none of them, as most will not win."""
+        new = {production.entry: production for production in productions if production.entry not in self._modules}
         with ThreadPoolExecutor(min(COMPILERS, os.cpu_count() or 1)) as pool:
-            list(pool.map(compiled, distinct.values()))
+            self._modules.update(zip(new, pool.map(self._compiled, new.values()), strict=True))
 
     def seconds(self, production: Production, problem: Problem) -> float | None:
         """Return the median time of one launch; None where the kernel does not compile or is refused."""
@@ -145,12 +141,20 @@ class DeviceBench:
             self._copies[nbytes] = min(ran)
         return self._copies[nbytes]
 
+    def _compiled(self, production: Production) -> Module | None:
+        try:
+            return compile_with_nvrtc(production.source, self._arch)
+        except CompileError:
+            return None
+
     def _launcher(self, production: Production) -> Launcher | None:
         key = identity(production)
         if key not in self._launchers:
+            self.prepare([production])
+            module = self._modules[production.entry]
             try:
-                self._launchers[key] = Launcher(production, self._arch)
-            except (CompileError, DeviceError):
+                self._launchers[key] = module and Launcher(production, self._arch, module)
+            except DeviceError:
                 self._launchers[key] = None
         return self._launchers[key]
 
