@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from cornerturn.errors import DeviceError
-from cornerturn.kernels.production import Production
+from cornerturn.kernels.production import SECTOR, Production
 from cornerturn.op.arrays import StridedView
-from cornerturn.op.gpu_plan import SECTOR, plan
+from cornerturn.op.gpu_plan import plan
 from cornerturn.op.gpu_tiles import Target, tiling_of
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.toolchain import Module, compile_source

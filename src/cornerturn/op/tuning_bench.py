@@ -153,7 +153,7 @@ class DeviceBench:
             self.prepare([production])
             module = self._modules[production.entry]
             try:
-                self._launchers[key] = module and Launcher(production, self._arch, module)
+                self._launchers[key] = Launcher(production, self._arch, module) if module else None
             except DeviceError:
                 self._launchers[key] = None
         return self._launchers[key]
