@@ -141,19 +141,25 @@ __device__ void load_shifted(const u8* p, i64 pitch, Unit (&read)[P]) {
     for (int i = 0; i < P; ++i) read[i] = funnel<E>(low[i], high[i], shift[i]);
 }
 
+// Set element k of a unit that holds zeros there.
+template <int E>
+__device__ void put(Unit& unit, int k, Element<E> element) {
+    if constexpr (E == UNIT) {
+        unit = element;
+    } else if constexpr (E == 8) {
+        unit.w[2 * k] = element.w[0], unit.w[2 * k + 1] = element.w[1];
+    } else {
+        unit.w[k * E / 4] |= u32(element) << (8 * (k * E % 4));
+    }
+}
+
 // Elements [first, last) of the 16 bytes at p, which begin on an element; zeros in place of the others.
 template <int E>
 __device__ Unit fetch_part(const u8* p, int first, int last) {
     Unit unit = {};
 #pragma unroll
     for (int k = 0; k < UNIT / E; ++k) {
-        if (k < first || k >= last) continue;
-        if constexpr (E == 8) {
-            const Words<2> element = fetch<Words<2>>(p + k * E);
-            unit.w[2 * k] = element.w[0], unit.w[2 * k + 1] = element.w[1];
-        } else {
-            unit.w[k * E / 4] |= u32(fetch<Element<E>>(p + k * E)) << (8 * (k * E % 4));
-        }
+        if (k >= first && k < last) put<E>(unit, k, fetch<Element<E>>(p + k * E));
     }
     return unit;
 }
@@ -669,6 +675,79 @@ __global__ void __launch_bounds__(THREADS)
         const auto unit = [&](int i) { return staged + (INTERLEAVE ? i / K * PITCH + i % K : k * THREADS + i); };
         const i64 element = (own - before) / E + window * V;
         emit_window<E, HALO != 0>(begin - before + window * UNIT, unit, at, element, i64(records) * (INTERLEAVE ? K : 1));
+    }
+}
+
+// shuffle: many small blocks of `volume` elements, contiguous in x and in y, each permuted within itself. A thread block
+//   takes a run of them: units of x go to shared memory as they are, with one unit of padding after every eight; units of
+//   y are gathered from there, by a table of where each element of a block comes from.
+//
+// axes: a block, its `inner` axes, the thread blocks of a line, the axes of lines. `elements` has a line, `chunk` a
+// thread block.
+constexpr int SHUFFLE_VOLUME = 1024;
+
+template <int E, int THREADS, int AXES>
+__global__ void __launch_bounds__(THREADS)
+    shuffle(const u8* x, u8* y, u32 inner, i64 elements, int chunk, i64 x_first, i64 x_end,
+            const __grid_constant__ Axes<AXES> axes) {
+    constexpr int V = UNIT / E, READS = 4;
+    extern __shared__ Unit shared[];
+    __shared__ u16 from[SHUFFLE_VOLUME + V];  // bytes; a window reaches into the next block
+
+    const u8* const x_origin = x;
+    const int volume = axes.axis[0].extent;
+    for (int i = threadIdx.x; i < volume + V; i += THREADS) {
+        u32 block = i;
+        const u32 within = next_coordinate(block, axes.axis[0]);
+        from[i] = block * volume * E + offset_in(axes, 1, inner + 1, within);
+    }
+    u32 n = blockIdx.x;
+    const i64 begin = i64(next_coordinate(n, axes.axis[inner + 1])) * chunk;
+    enter(axes, inner + 2, n, x, y);
+    x += begin * E, y += begin * E;
+    const int count = min(i64(chunk), elements - begin);
+    const int skew = u32(__cvta_generic_to_global(x)) % UNIT, before = u32(__cvta_generic_to_global(y)) % SECTOR;
+    const int units = (skew + count * E + UNIT - 1) / UNIT;
+    for (int u0 = threadIdx.x; u0 < units; u0 += THREADS * READS) {
+        Unit read[READS];
+#pragma unroll
+        for (int i = 0; i < READS; ++i) {
+            const int unit = u0 + i * THREADS;
+            if (unit >= units) break;
+            const u8* const p = x - skew + unit * UNIT;
+            if (p - x_origin >= x_first && p - x_origin + UNIT <= x_end) {
+                read[i] = fetch_unit<false>(__cvta_generic_to_global(p));
+            } else {
+                read[i] = fetch_part<E>(p, unit == 0 ? skew / E : 0, skew / E + count - unit * V);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < READS; ++i) {
+            const int unit = u0 + i * THREADS;
+            if (unit < units) shared[unit + unit / 8] = read[i];
+        }
+    }
+    __syncthreads();
+    for (int window = threadIdx.x; window * V < count + before / E; window += THREADS) {
+        const int first = window * V - before / E;
+        u32 block = max(first, 0);
+        const u16* const table = from + next_coordinate(block, axes.axis[0]);
+        const u32 base = skew + block * volume * E;
+        const auto source = [&](int k) {
+            const u32 byte = base + table[k];
+            return load<Element<E>>(reinterpret_cast<const u8*>(shared) + byte + byte / (8 * UNIT) * UNIT);
+        };
+        u8* const p = y + first * E;
+        if (first >= 0 && first + V <= count) {
+            Unit unit = {};
+#pragma unroll
+            for (int k = 0; k < V; ++k) put<E>(unit, k, source(k));
+            emit(p, unit);
+        } else {
+            const int skipped = max(-first, 0);
+#pragma unroll 1
+            for (int k = skipped; k < min(V, count - first); ++k) emit(p + k * E, source(k - skipped));
+        }
     }
 }
 

@@ -265,6 +265,35 @@ def ragged_rows(element: int, axes: Sequence[MoveAxis], threads: int = 128, item
     return Production(f"ragged_rows<{element}, {threads}, {items}, {_room(len(numbered))}>", launch)
 
 
+def shuffle(
+    element: int, inner: Sequence[MoveAxis], batch: MoveAxis, outer: Sequence[MoveAxis], threads: int = 128
+) -> Production:
+    """Return the launch of ``shuffle``: blocks that are contiguous in x and in y, permuted within themselves.
+
+    Args:
+        element: bytes, 1 to 16.
+        inner: the axes of a block, in y's order; at most SHUFFLE_VOLUME elements.
+        batch: the axis of the blocks; on both sides its step is a block's length.
+        outer: all other axes, in y's order.
+        threads: of a block of threads.
+    """
+    volume = math.prod(axis[0] for axis in inner)
+    units = UNIT // element
+    blocks = max(SHUFFLE_BYTES // (volume * element * units), 1) * units  # so that each thread block begins on a unit
+    chunk = blocks * volume
+    axes = [(volume, 0, 0), *reversed(inner), (ceil_div(batch[0], blocks), 0, 0), *reversed(outer)]
+    first, last = _reach([*inner, batch, *outer])
+    reach = np.int64(first), np.int64(last + element)
+    counts = np.uint32(len(inner)), np.int64(batch[0] * volume), np.int32(chunk)
+    held = chunk * element // UNIT + 1
+    shared_bytes = (held + held // 8) * UNIT
+    launch_axes = axes[len(inner) + 1 :]
+    launch = Launch(
+        (_blocks(launch_axes), 1, 1), (threads, 1, 1), ("x", "y", *counts, *reach, _pack_axes(axes)), shared_bytes
+    )
+    return Production(f"shuffle<{element}, {threads}, {_room(len(axes))}>", launch)
+
+
 def box(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Production:
     """Return the launch of ``box``: any axes, any strides; bytes move as elements.
 
@@ -298,6 +327,10 @@ def box(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Productio
     return Production(entry, Launch((math.prod(tiles), 1, 1), (threads, 1, 1), ("x", "y", packed[()])))
 
 
+SHUFFLE_VOLUME = 1024
+"""Elements of a block that ``shuffle`` permutes at most."""
+SHUFFLE_BYTES = 8192
+"""Bytes that a block of its threads takes about."""
 BOX_BYTES = 32768
 BOX_TABLE = 128
 """Entries of each of the box kernel's four tables."""

@@ -14,6 +14,7 @@ from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.production import (
     INDEX_LIMIT,
     SECTOR,
+    SHUFFLE_VOLUME,
     UNIT,
     Production,
     TileShape,
@@ -21,6 +22,7 @@ from cornerturn.kernels.production import (
     ragged_rows,
     ragged_weave,
     rows,
+    shuffle,
     tile,
     tile_run,
     weave,
@@ -32,8 +34,10 @@ MAX_EXTENT = INDEX_LIMIT - 4096
 """A tile's width below 2^31, so that no coordinate in the last tile overflows."""
 WEAVE_LIMIT = 16
 """The longest short axis that is turned in registers."""
-LONG_UNITS = 8
+LONG_UNITS = 16
 """Units of 16 bytes along the long axis from which on a warp of its own is worth it."""
+SHUFFLE_BYTES = 1024
+"""The largest block that is permuted within itself; larger ones have tiles of their own."""
 FEW_ELEMENT = 4
 """Elements of up to so many bytes are moved in units where rows begin anywhere; larger ones as they are."""
 SIMILAR_COST = 1.03
@@ -77,7 +81,7 @@ def plan(problem: Problem, x: int, y: int, tiling: Tiling = DEFAULT) -> Producti
     move = _naturally_aligned(problem, x, y)
     if (longest := max(axis.extent for axis in move.axes)) > MAX_EXTENT:
         raise UsageError(f"an axis of {longest} elements is longer than the {MAX_EXTENT} that kernels number: split it")
-    for choose in (_woven, _tiled, _by_rows, _scattered):
+    for choose in (_woven, _shuffled, _tiled, _by_rows, _scattered):
         if (chosen := choose(move, tiling)) is not None:
             return chosen
     return box(move.element, move.axes)
@@ -129,6 +133,30 @@ def _weave_threads(preferred: int, short: int, units: int) -> int:
     while UNIT * (threads * (short | 1) + 1) > SHARED_BYTES:
         threads //= 2
     return threads
+
+
+def _shuffled(move: Move, _: Tiling) -> Production | None:
+    """Find the fewest innermost axes that make one contiguous block in x and in y, many of which follow one another."""
+    element = move.element
+    for count in range(2, len(move.axes)):
+        inner, batch = move.axes[-count:], move.axes[-count - 1]
+        volume = math.prod(axis.extent for axis in inner)
+        if volume > min(SHUFFLE_VOLUME, SHUFFLE_BYTES // element):
+            return None
+        step = volume * element
+        if _is_dense(inner, 1, element) and _is_dense(inner, 2, element) and batch[1:] == (step, step):
+            return shuffle(element, inner, batch, move.axes[: -count - 1])
+    return None
+
+
+def _is_dense(axes: Sequence[Axis], side: int, element: int) -> bool:
+    """Return whether the elements of ``axes`` lie one after the other on one side (1: x, 2: y), in some order."""
+    step = element
+    for axis in sorted(axes, key=lambda axis: axis[side]):
+        if axis[side] != step:
+            return False
+        step *= axis.extent
+    return True
 
 
 def _tiled(move: Move, tiling: Tiling) -> Production | None:
