@@ -255,16 +255,32 @@ def test_two_devices_are_refused(device, monkeypatch):
         cornerturn.transpose(Interface(X), out=out)
 
 
-def test_types_that_only_dlpack_has_compare_by_their_numbers():
-    class BFloat16(Exported):
+def test_what_only_other_exporters_of_dlpack_say(device):
+    class Other(Exported):
+        """Of a type that NumPy lacks, at an offset, contiguous without strides."""
+
         def __dlpack__(self, *, stream=None):
             capsule = self.array.__dlpack__()
             tensor = cuda_arrays._Tensor.from_address(cuda_arrays._capsule_pointer(capsule, b"dltensor"))
-            tensor.code = 4
+            tensor.code, tensor.byte_offset = 4, x[0].nbytes
+            tensor.strides = None
             return capsule
 
-    read = cuda_arrays.read(BFloat16(X.astype(np.float16)))
+    x = X.astype(np.float16)
+    read = cuda_arrays.read(Other(x[:2]))
     assert (read.dtype, read.view.itemsize) == ("DLPack (4, 16, 1)", 2)
+    np.testing.assert_array_equal(as_array(read.view).view(x.dtype), x[1:], strict=True)
+
+
+def test_elements_of_less_than_a_byte_are_refused():
+    class Packed(Exported):
+        def __dlpack__(self, *, stream=None):
+            capsule = self.array.__dlpack__()
+            cuda_arrays._Tensor.from_address(cuda_arrays._capsule_pointer(capsule, b"dltensor")).bits = 4
+            return capsule
+
+    with pytest.raises(UsageError, match="whole bytes: got 4 bits"):
+        cornerturn.transpose(Packed(X))
 
 
 def test_without_a_driver_one_sentence_says_so():

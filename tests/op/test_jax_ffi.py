@@ -161,16 +161,19 @@ def test_a_call_that_is_not_ours_is_an_error(given, message):
     assert re.search(message, text)
 
 
+@pytest.mark.parametrize(("with_api", "minor"), [(True, 42), (False, 1)])
 @pytest.mark.parametrize("handler", [jax_ffi.on_cpu, jax_ffi.on_cuda])
-def test_the_question_for_metadata_is_answered_and_nothing_else_done(handler, gpu):
+def test_the_question_for_metadata_is_answered_and_nothing_else_done(handler, with_api, minor, gpu):
     y = np.zeros((5, 4, 3), X.dtype)
     frame = frame_of(X, (2, 1, 0), y)
     metadata = jax_ffi.Metadata(traits=0xFF)
     extension = jax_ffi.MetadataExtension(metadata=ctypes.pointer(metadata))
     extension.base.type = jax_ffi.METADATA
     frame.frame.extension_start = ctypes.cast(ctypes.pointer(extension), ctypes.POINTER(jax_ffi.ExtensionBase))
+    if not with_api:
+        frame.frame.api = None
     assert frame.give(handler) is None
-    assert (metadata.api_version.major, metadata.api_version.minor, metadata.traits) == (0, 42, 0)
+    assert (metadata.api_version.major, metadata.api_version.minor, metadata.traits) == (0, minor, 0)
     assert not y.any()
     assert not gpu
 

@@ -197,10 +197,10 @@ def _answer(call: Any, move: Callable[[StridedView, StridedView], Address]) -> A
 
 
 def _describe(call: Any) -> None:
-    """Say which version the handler is for: what it reads has been the same in every 0.x."""
+    """Say which version the handler is for: XLA's own, as what it reads is the same from 0.1 on."""
     metadata = ctypes.cast(call.extension_start, POINTER(MetadataExtension)).contents.metadata.contents
     metadata.api_version.major = 0
-    metadata.api_version.minor = call.api.contents.api_version.minor
+    metadata.api_version.minor = call.api.contents.api_version.minor if call.api else 1  # 0.1 asks without its API
     metadata.traits = 0  # a first launch loads a kernel, which no capture of a graph allows
 
 

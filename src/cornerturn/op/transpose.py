@@ -29,7 +29,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
             DLPack, of any rank up to 32, any strides, any dtype without object references.
         axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them. As in ``numpy.transpose``.
         out: array of x's library and the result's shape and dtype to write into, any strides, sharing no memory
-            with ``x``. Not with JAX, and not with others in main memory.
+            with ``x``. Not for arrays of JAX, nor for those that only export DLPack in main memory.
 
     Returns:
         ``out``, or a new array of x's library with its own memory: also where the transpose could have been a view.
