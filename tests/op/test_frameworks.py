@@ -279,6 +279,7 @@ SEVERAL_DEVICES = """
 import jax, numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
 import cornerturn
+from cornerturn.op import jax_arrays
 
 X = np.arange(64 * 48, dtype=np.float32).reshape(64, 48)
 
@@ -304,5 +305,11 @@ for transpose in (cornerturn.transpose, jax.jit(cornerturn.transpose)):
     y = transpose(x)
     same(y)
     assert y.device == third
+x = jax.numpy.asarray(X)
+with jax.default_device(third):
+    for transpose in (cornerturn.transpose, lambda x: jax_arrays._eager_by_call(x, (1, 0))):
+        y = transpose(x)
+        same(y)
+        assert y.device == x.device != third
 print("all well")
 """

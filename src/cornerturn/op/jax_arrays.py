@@ -87,8 +87,7 @@ def _eager_on_cpu(x: Array, axes: tuple[int, ...]) -> Array:
 
 def _eager_by_call(x: Array, axes: tuple[int, ...]) -> Array:
     """Let XLA allocate the result and call the engine, on its own stream."""
-    # Whatever the caller's settings: 64-bit elements stay what they are, x stays where it is, and jit compiles.
-    with jax.enable_x64(True), jax.default_device(x.device), jax.disable_jit(False):
+    with jax.default_device(x.device), jax.disable_jit(False):  # whatever the caller's settings
         return _compiled(x, axes)
 
 
