@@ -1,13 +1,17 @@
 """What a user without a GPU is told, and what can be shown of the GPU layer without one."""
 
+import ctypes
 import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cornerturn.emulator import Memory, emulate
 from cornerturn.errors import DeviceError
-from cornerturn.gpu import open_device, timing, unavailable_reason
+from cornerturn.gpu import Buffer, Function, open_device, timing, unavailable_reason
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,45 @@ def test_a_missing_driver_is_said_once(monkeypatch: pytest.MonkeyPatch):
 def test_a_device_that_is_not_there_is_an_error(ordinal: int):
     with pytest.raises(DeviceError):
         open_device(ordinal)
+
+
+def test_a_launch_hands_the_driver_the_bytes_of_every_argument(monkeypatch: pytest.MonkeyPatch):
+    driver = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
+    device, buffer = (
+        SimpleNamespace(current=nullcontext, stream=SimpleNamespace(handle="stream")),
+        Buffer.__new__(Buffer),
+    )
+    buffer.device, buffer.address = device, 0x7F00_1234_5600
+    structure: Any = np.zeros((), np.dtype([("count", "u4"), ("unused", "u4"), ("stride", "i8")]))
+    structure["count"], structure["stride"] = 7, -(2**40)
+    arguments = [buffer, np.int32(-5), np.float16(1.5), structure[()]]
+    launched = []
+
+    def launch(function: Any, *rest: Any) -> tuple[Any]:
+        *numbers, stream, where, extra = rest
+        addresses = (ctypes.c_void_p * len(arguments)).from_address(where)
+        values = [ctypes.string_at(at, size) for at, size in zip(addresses, (8, 4, 2, 16), strict=True)]
+        launched.append((int(function), numbers, stream, values, extra))
+        return (driver.CUresult.CUDA_SUCCESS,)
+
+    monkeypatch.setattr(driver, "cuLaunchKernel", launch)
+    function = Function.__new__(Function)
+    function.device, function.name, function._kernel = device, "k", SimpleNamespace(handle=driver.CUkernel(99))
+    function.launch((3, 2, 1), (32, 4, 1), arguments, 1024, stream=SimpleNamespace(handle="theirs"))
+    values = [np.uint64(buffer.address).tobytes(), *(argument.tobytes() for argument in arguments[1:])]
+    assert launched == [(99, [3, 2, 1, 32, 4, 1, 1024], "theirs", values, 0)]
+
+
+def test_a_launch_that_the_driver_refuses_names_the_kernel(monkeypatch: pytest.MonkeyPatch):
+    driver = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
+    refusal = driver.CUresult.CUDA_ERROR_INVALID_VALUE
+    monkeypatch.setattr(driver, "cuLaunchKernel", lambda *_: (refusal,))
+    monkeypatch.setattr(driver, "cuGetErrorString", lambda status: (driver.CUresult.CUDA_SUCCESS, b"invalid argument"))
+    function = Function.__new__(Function)
+    function.device = SimpleNamespace(current=nullcontext, stream=SimpleNamespace(handle=0))
+    function.name, function._kernel = "turn", SimpleNamespace(handle=driver.CUkernel(99))
+    with pytest.raises(DeviceError, match=r"^kernel turn failed: CUDA_ERROR_INVALID_VALUE \(invalid argument\)$"):
+        function.launch((1, 1, 1), (2048, 1, 1), [])
 
 
 def test_the_flush_of_l2_reads_every_sector_once():

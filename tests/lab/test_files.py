@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from cornerturn.errors import UsageError
-from cornerturn.lab.files import npy_shape, read_matrix
+from cornerturn.lab.files import npy_size, read_matrix
+from cornerturn.lab.matrices import distinct
 
 
 def saved(path, array, **options):
@@ -13,25 +14,31 @@ def saved(path, array, **options):
     return path
 
 
-@pytest.mark.parametrize("dtype", ["f4", "<i4", ">f4", "u4", "U1", "S4", "V4", [("re", "f2"), ("im", "f2")]])
+FOURS = ["f4", "<i4", ">f4", "u4", "U1", "S4", "V4", [("re", "f2"), ("im", "f2")]]
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype"),
+    [*((4, dtype) for dtype in FOURS), (1, "i1"), (1, "?"), (2, "f2"), (2, ">i2"), (8, "f8"), (8, "V8"), (16, "c16")],
+)
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_any_matrix_of_4_byte_elements_is_read_row_major(tmp_path, dtype, order):
-    bits = np.arange(15, dtype=np.uint32).reshape(3, 5)
+def test_a_matrix_of_any_elements_of_these_sizes_is_read_row_major(tmp_path, size, dtype, order):
+    bits = distinct(3, 5, size)
     path = saved(tmp_path / "x.npy", np.array(bits.view(dtype), order=order))
-    assert npy_shape(path) == (3, 5)
+    assert npy_size(path) == (3, 5, size)
     x = read_matrix(path)
     assert type(x) is np.ndarray
     assert x.flags.c_contiguous
-    assert x.dtype == np.uint32
+    assert x.dtype == bits.dtype
     assert np.array_equal(x, bits)
 
 
 @pytest.mark.parametrize(
     ("array", "rule"),
     [
-        (np.zeros((2, 2)), "elements must have 4 bytes: dtype float64 has 8"),
-        (np.zeros((2, 2), np.float16), "dtype float16 has 2"),
-        (np.zeros((2, 2), [("a", "i4"), ("b", "i4")]), r"dtype \[\('a', '<i4'\), \('b', '<i4'\)\] has 8"),
+        (np.zeros((2, 2), "S3"), r"elements must have 1, 2, 4, 8 or 16 bytes: dtype \|S3 has 3"),
+        (np.zeros((2, 2), "c32"), "dtype complex256 has 32"),
+        (np.zeros((2, 2), [("a", "i4"), ("b", "i8")]), r"dtype \[\('a', '<i4'\), \('b', '<i8'\)\] has 12"),
         (np.zeros((2, 2), object), "dtype object holds pickled Python objects"),
         (np.zeros((2, 2), [("a", "O")]), r"dtype \[\('a', 'O'\)\] holds pickled"),
         (np.zeros(4, np.float32), r"the array must be 2-D: its shape is \(4,\)"),
@@ -43,7 +50,7 @@ def test_any_matrix_of_4_byte_elements_is_read_row_major(tmp_path, dtype, order)
 )
 def test_other_arrays_are_refused_with_the_rule(tmp_path, array, rule):
     with pytest.raises(UsageError, match=rule):
-        npy_shape(saved(tmp_path / "x.npy", array))
+        npy_size(saved(tmp_path / "x.npy", array))
 
 
 def npy_bytes(array):
@@ -80,11 +87,11 @@ def test_damaged_files_are_refused(tmp_path, content, rule):
     path = tmp_path / "x.npy"
     path.write_bytes(content)
     with pytest.raises(UsageError, match=rule):
-        npy_shape(path)
+        npy_size(path)
 
 
 def test_what_is_no_file_is_refused(tmp_path):
     with pytest.raises(UsageError, match="no such file"):
-        npy_shape(tmp_path / "missing.npy")
+        npy_size(tmp_path / "missing.npy")
     with pytest.raises(UsageError, match="not a regular file"):
-        npy_shape(tmp_path)
+        npy_size(tmp_path)

@@ -11,7 +11,6 @@ from cornerturn.gpu import Timing
 from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.lab import plots
 from cornerturn.lab.bench import Result, bench_on_emulator
-from cornerturn.lab.matrices import distinct
 
 
 def test_a_picture_needs_matplotlib(monkeypatch):
@@ -55,10 +54,13 @@ class TestWithMatplotlib:
         results = [
             result
             for shape in ((64, 64), (64, 66))
-            for result in bench_on_emulator(CATALOGUE, distinct(*shape), "sm_90", lambda kernel, done: None)
+            for result in bench_on_emulator(CATALOGUE, shape, "sm_90", lambda kernel, done: None)
         ]
         svg = drawn(results)
-        assert svg.count("<!-- naive -->") == 2
+        assert svg.count("<!-- naive -->") == svg.count("<!-- ragged_16 -->") == 2
+        titles = [f"64 x {cols}, {size}-byte elements" for cols in (64, 66) for size in (4, 1, 2, 8, 16)]
+        places = [svg.index(f"<!-- {title} -->") for title in titles]
+        assert places == sorted(places)
         assert svg.count("<!-- f32_diagonal2d -->") == 1  # refuses 64 x 66
         assert "<!-- global load -->" in svg
 

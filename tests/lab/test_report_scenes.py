@@ -10,7 +10,7 @@ from cornerturn.emulator.counters import WARP
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.footprint import footprints
-from cornerturn.lab.observation import run_block
+from cornerturn.lab.observation import NONE, VARIABLE, run_block
 from cornerturn.lab.report.scenes import BARRIER, scenes
 from cornerturn.lab.tracing import trace
 from cornerturn.toolchain import unavailable_reason
@@ -27,7 +27,8 @@ def kernel(request):
 
 
 def shape_for(kernel, shape):
-    return (shape[0], shape[0]) if kernel.refuses(*shape) else shape
+    """That shape, or another that is square, or has whole sectors, or a short side."""
+    return next(each for each in (shape, (shape[0], shape[0]), (96, 176), (5, 4096)) if not kernel.refuses(*each))
 
 
 def requests_of(record, steps):
@@ -70,7 +71,8 @@ def test_the_record_says_what_footprint_and_trace_say(kernel, shape):
         ]
         for each, step in zip(mine, steps, strict=True):
             count = each["width"] // kernel.element_bytes
-            assert [divmod(value, cols) for value in each["values"][:count]] == list(step.values)
+            values = each["values"][: max(1, count)]
+            assert [None if value == NONE else divmod(value, cols) for value in values] == list(step.values)
             if step.writers:
                 assert [run.thread(thread) for thread in each["writers"][:count]] == list(step.writers)
 
@@ -87,11 +89,13 @@ def test_every_formula_gives_the_very_addresses(kernel, shape):
     for block in record["blocks"]:
         for warp, steps in enumerate(block["warps"]):
             for each in requests_of(record, steps):
+                if not each["formula"] and kernel.name.startswith("ragged"):
+                    continue  # rounded down to whole units, or whole sectors
                 assert each["formula"], f"line {each['line']}: no formula for {each['kind']} {each['memory']}"
                 number = np.array(each["picture"]["lanes"]) + WARP * warp
                 bx, by = block["at"]
                 names = {"tx": number % width, "ty": number // width, "bx": bx, "by": by, "rows": rows, "cols": cols}
-                if each["memory"] == "shared":
+                if each["memory"] in ("shared", VARIABLE):
                     assert (evaluate(each["formula"], names) == np.array(each["offsets"])).all()
                     continue
                 place, _, index = each["formula"].partition(" with i = ")

@@ -1,5 +1,6 @@
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -93,6 +94,16 @@ def test_brackets_in_text_are_no_markup():
     assert "a [bold] device" in render(bench_tables(results, "a [bold] device"))
 
 
+def test_each_element_size_has_a_table_and_a_roof_of_its_own():
+    def sized(kernel, size, roof):
+        return replace(timed(kernel, 20e-6, roof), bytes=2 * size * 1000 * 1000)
+
+    text = render(bench_tables([sized("one", 1, 4e-6), sized("eight", 8, 8e-6), sized("more", 1, 4e-6)], "GPU"))
+    ones, eights = text.index("1000 x 1000, 1-byte elements, GPU"), text.index("1000 x 1000, 8-byte elements, GPU")
+    assert ones < text.index("\none") < text.index("\nmore") < text.index(" 500 GB/s") < eights
+    assert eights < text.index("\neight") < text.index(" 2,000 GB/s")
+
+
 def test_there_is_one_table_a_size_in_the_order_given():
     results = [emulated(rows=rows, counters=COUNTERS, instructions=1) for rows in (64, 32)]
     text = render(bench_tables(results, "emulator"))
@@ -123,7 +134,7 @@ def test_the_catalogue_lists_every_entry_in_order():
     text = render(catalogue_table(CATALOGUE), width=80)
     positions = [text.index(f"\n  {entry.name} ") for entry in CATALOGUE]
     assert positions == sorted(positions)
-    for family in ("handwritten", "textbook", "cute", "controls"):
+    for family in ("handwritten", "textbook", "cute", "controls", "production"):
         assert text.count(f"\n{family}") == 1
     assert all(len(line) <= 80 for line in text.splitlines())
 

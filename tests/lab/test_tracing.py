@@ -44,24 +44,27 @@ def kernel_of(body):
 def test_the_threads_of_a_block_move_each_element_once_to_where_it_belongs(kernel):
     if reason := unavailable_reason(kernel.source):
         pytest.skip(reason)
-    launch = kernel.launch(128, 128)
+    rows, cols = (128, 128) if kernel.refuses(128, 128) is None else (5, 2048)
+    launch = kernel.launch(rows, cols)
     at = (launch.grid[0] - 1, launch.grid[1] - 1)
     arrived = []
     width, height, _ = launch.block
     for number in range(0, width * height, 32):  # one thread a warp and each lane somewhere
         thread = (number + number // 32 % 32) % width, (number + number // 32 % 32) // width
-        followed = trace(kernel, 128, 128, at, thread)
+        followed = trace(kernel, rows, cols, at, thread)
         assert followed.astray == []
         assert printed(followed)[-1]
         arrivals = list(followed.arrivals())
         loads = [value for step in followed.steps if (step.memory, step.kind) == ("x", "load") for value in step.values]
-        assert arrivals
-        assert len(loads) == len(arrivals)
+        if not kernel.name.startswith("ragged"):  # there a thread reads more than it needs, and may write nothing
+            assert arrivals
+            assert len(loads) == len(arrivals)
         arrived += [place for _, place, _ in arrivals]
         for step in followed.steps:
             if step.memory == "x":
                 assert step.values == step.places
             assert bool(step.writers) == (step.memory == "shared" and step.kind == "load")
+    assert arrived
     assert len(set(arrived)) == len(arrived)
 
 

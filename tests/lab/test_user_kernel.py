@@ -86,7 +86,11 @@ def test_the_kernel_is_found(file, text, entry):
         (PLAIN, {"block": "128"}, "k.cu: the launch is not known: give --grid, or write a comment"),
         (PLAIN, {"grid": "1"}, "k.cu: the launch is not known: give --block, or write a comment"),
         ("// cornerturn: blocks=1\n" + PLAIN, LAUNCH, "got 'blocks=1'"),
-        ("// cornerturn: block=1 block=2\n" + PLAIN, LAUNCH, "each of entry, block, grid, args, shared once"),
+        (
+            "// cornerturn: block=1 block=2\n" + PLAIN,
+            LAUNCH,
+            "each of entry, block, grid, args, shared, element_bytes once",
+        ),
         (PLAIN, {**LAUNCH, "args": "x,y,rows"}, "the kernel takes 4 arguments and 3 are given"),
         (PLAIN, {**LAUNCH, "args": "x,y,rows,x"}, "argument 4 is x, a pointer, but the parameter there is a .u32"),
         (PLAIN, {**LAUNCH, "args": "x,y,rows,width"}, "unknown name 'width'"),

@@ -18,8 +18,8 @@ from cornerturn.lab import environment, plots, tables
 from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
 from cornerturn.lab.counters import Comparison, compare_counters
 from cornerturn.lab.counters_view import counters_view
-from cornerturn.lab.files import npy_shape, read_matrix
-from cornerturn.lab.matrices import distinct, require_memory
+from cornerturn.lab.files import npy_size, read_matrix
+from cornerturn.lab.matrices import ELEMENT_BYTES, require_memory
 from cornerturn.lab.run import TimingPlan
 from cornerturn.toolchain import DEFAULT_ARCH
 from cornerturn.toolchain import unavailable_reason as why_unavailable
@@ -96,10 +96,15 @@ def bench(
             )
         _compare_counters(entries, sizes or [DEFAULT_SIZE], json_path)
         return
-    shapes = [npy_shape(source)] if source else sizes or [DEFAULT_SIZE]
+    shapes = sizes or [DEFAULT_SIZE]
+    # Kernels whose elements are larger than those of others may refuse a size that the others take.
+    smallest = min((entry.element_bytes for entry in entries if isinstance(entry, Kernel)), default=ELEMENT_BYTES)
+    if source:
+        rows, cols, smallest = npy_size(source)
+        shapes = [(rows, cols)]
     device, no_gpu = choose_device(where)
     for shape in shapes:
-        require_memory(*shape, device.free_bytes() if device else None)
+        require_memory(*shape, device.free_bytes() if device else None, smallest)
     plan = TimingPlan(repeat, warmup, cold)
     plot_format = plots.file_format(plot_path) if plot_path else ""
     if no_gpu:
@@ -107,13 +112,12 @@ def bench(
     results: list[Result] = []
     with progress_bar(len(entries) * len(shapes)) as advance:
         for shape in shapes:
-            x = read_matrix(source) if source else distinct(*shape)
+            x = read_matrix(source) if source else shape
             step = partial(advance, len(results))
             if device:
                 results += bench_on_gpu(entries, x, device, plan, step)
             else:
                 results += bench_on_emulator(entries, x, DEFAULT_ARCH, step)
-            del x  # before the next one is made
     ran = {result.kernel for result in results if result.status in ("valid", "wrong")}
     kernels = [entry for entry in entries if isinstance(entry, Kernel) and entry.name in ran]
     compilers = environment.compilers(kernels, device)

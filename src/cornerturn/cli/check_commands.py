@@ -26,6 +26,7 @@ from cornerturn.lab.user_kernel import read_kernel
 @click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for example 'ceil(cols/32),ceil(rows/32)'.")
 @click.option("--args", metavar="LIST", help="The kernel's arguments in order, default x,y,rows,cols.")
 @click.option("--shared", metavar="BYTES", help="Dynamic shared memory of a block, default 0.")
+@click.option("--element-bytes", metavar="BYTES", help="Size of an element: 1, 2, 4 (default), 8 or 16.")
 @click.option(
     "--size",
     "sizes",
@@ -42,14 +43,13 @@ def check(file: Path, sizes: list[Shape], **asked: str | None) -> None:
     \b
     // cornerturn: block=32,8 grid=ceil(cols/32),ceil(rows/32) args=x,y,rows,cols
 
-    They are arithmetic over rows, cols and block.x, block.y, block.z. x is the input, rows x cols elements of 4
-    bytes, and y the output. Exit status: 0 no fault, 1 a fault was found, 2 bad usage or a kernel that does not
-    compile.
+    They are arithmetic over rows, cols and block.x, block.y, block.z. x is the input, rows x cols elements, and y
+    the output. Exit status: 0 no fault, 1 a fault was found, 2 bad usage or a kernel that does not compile.
     """
     shapes = sizes or list(checking.SHAPES)
-    for shape in shapes:
-        require_memory(*shape)
     kernel = read_kernel(file, {option: text for option, text in asked.items() if text is not None})
+    for shape in shapes:
+        require_memory(*shape, element_bytes=kernel.element_bytes)
     with progress_bar(len(shapes)) as advance:
         found = checking.check(kernel, shapes, step=partial(advance, 0, kernel.name))
     show(check_view(found, device_title(None, cold=False)))

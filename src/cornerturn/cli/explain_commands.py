@@ -87,5 +87,5 @@ def _kernel(name: str, shape: Shape) -> Kernel:
     entry = find(name)
     if isinstance(entry, View):
         raise UsageError(f"{name} moves nothing: there is nothing to follow; `cornerturn list` shows the kernels")
-    require_memory(*shape)
+    require_memory(*shape, element_bytes=entry.element_bytes)
     return entry

@@ -27,12 +27,13 @@ def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
     cache = Cache(cache_folder())
     if not cache.info().writable:
         raise UsageError(f"the cache {cache.folder} is not writable: set CORNERTURN_CACHE to a folder that is")
-    sources = dict.fromkeys(entry.source for entry in entries if isinstance(entry, Kernel))
-    facts = []
+    sources = dict.fromkeys(source for entry in entries if isinstance(entry, Kernel) for source in entry.sources)
+    kernels: dict[tuple[str, str, str], int] = {}
     for source in sources:
         for arch in archs:
-            compiler = compile_source(source, arch).compiler
-            facts.append((source.file, f"{len(source.entries)} kernels for {arch} by {compiler}"))
+            compiled = source.file, arch, compile_source(source, arch).compiler
+            kernels[compiled] = kernels.get(compiled, 0) + len(source.entries)
+    facts = [(file, f"{count} kernels for {arch} by {compiler}") for (file, arch, compiler), count in kernels.items()]
     show(tables.facts_table([*facts, ("cache", str(cache.folder))]))
 
 

@@ -41,7 +41,7 @@ def report(output: Path, names: tuple[str, ...], shape: Shape, paths: tuple[Path
     """
     check_outputs({"--output": output}, {f"--results {path}": path for path in paths})
     entries = select(names, ())
-    require_memory(*shape)
+    require_memory(*shape)  # what is larger, for the size of its elements, is refused kernel by kernel
     measured = [each for path in paths for each in lab_report.read_measured(path)]
     with progress_bar(lab_report.steps(entries)) as advance:
         found = lab_report.contents(entries, *shape, measured, step=partial(advance, 0))

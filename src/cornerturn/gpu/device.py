@@ -4,6 +4,7 @@ Everything runs in the device's primary context, which other frameworks share, o
 context that was current before a call is current again after it.
 """
 
+import ctypes
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -283,21 +284,26 @@ class Function:
         Args:
             grid: blocks along x, y, z.
             block: threads along x, y, z.
-            arguments: buffers, passed as their addresses, and NumPy scalars of the parameters' exact types.
+            arguments: buffers, passed as their addresses, and NumPy scalars of the parameters' exact types, which
+                may be structures.
             shared_bytes: dynamic shared memory a block.
             stream: a ``cuda.core`` stream, which may be capturing a graph.
 
         Raises:
             DeviceError: the driver refuses the launch, or the kernel fails.
         """
-        from cuda.core import LaunchConfig, launch
+        from cuda.bindings import driver
 
+        # cuda.core's own launch takes no structures. The driver copies the values before it returns.
+        values = [np.array([np.uint64(item.address) if isinstance(item, Buffer) else item]) for item in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
         with self.device.current(), device_errors(f"kernel {self.name}"):
             if shared_bytes > PLAIN_SHARED_BYTES:
                 self._allow_shared_bytes(shared_bytes)
-            config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
-            values = [item.address if isinstance(item, Buffer) else item for item in arguments]
-            launch(stream or self.device.stream, config, self._kernel, *values)
+            function = driver.CUfunction(int(self._kernel.handle))
+            handle = (stream or self.device.stream).handle
+            where = ctypes.addressof(pointers)
+            check(driver.cuLaunchKernel(function, *grid, *block, shared_bytes, handle, where, 0))
             if stream is None:
                 self.device.stream.sync()
 

@@ -1,21 +1,26 @@
 """The measurement plan: which kernels at which size, and what is kept of each run."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
-from functools import partial
+from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache, partial
 from typing import Literal, NamedTuple
+
+import numpy as np
 
 from cornerturn.emulator import Access
 from cornerturn.errors import CornerturnError, DeviceError, MissingExtraError, UsageError
 from cornerturn.gpu import Device, Timing
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab.matrices import Matrix
-from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu, time_library_copy
+from cornerturn.lab.matrices import ELEMENT_BYTES, Matrix, distinct, require_memory
+from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu, size_rule, time_library_copy
 
 Status = Literal["valid", "wrong", "failed", "refused", "not installed", "not materialised"]
 
 _PLACES = ("global load", "global store", "shared load", "shared store")
+
+Given = Matrix | tuple[int, int]
+"""What kernels run on: a matrix, or rows and cols of a test matrix, which each gets in its own element size."""
 
 Step = Callable[[str, float], None]
 """Called as ``step(kernel, done)`` while work is under way: its name and how many kernels are done."""
@@ -113,6 +118,11 @@ class Result:
     roof_seconds: float | None = None
 
     @property
+    def element_bytes(self) -> int:
+        """Size of an element of x."""
+        return self.bytes // (2 * self.rows * self.cols)
+
+    @property
     def seconds(self) -> float | None:
         """Median seconds a launch, on a GPU."""
         return self.timing.median if self.timing else None
@@ -146,72 +156,110 @@ class Result:
         }
 
 
-def bench_on_emulator(entries: Iterable[Kernel | View], x: Matrix, arch: str, step: Step) -> Iterator[Result]:
+def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, step: Step) -> Iterator[Result]:
     """Run each entry on ``x`` with the emulator and yield its result, in order.
 
     Args:
         entries: of the catalogue.
-        x: rows x cols.
+        x: rows x cols; of a matrix, kernels of another element size refuse the elements.
         arch: architecture that the kernels are compiled for, for example ``sm_90``.
         step: told about progress.
     """
+    matrix = _matrices(x)
     for index, entry in enumerate(entries):
 
         def run(kernel: Kernel, before: int = index) -> Run:
-            return run_emulated(kernel, x, arch, lambda done, blocks: step(kernel.name, before + done / blocks))
+            words = matrix(kernel.element_bytes)
+            return run_emulated(kernel, words, arch, lambda done, blocks: step(kernel.name, before + done / blocks))
 
         step(entry.name, index)
         yield _result(entry, x, "emulator", run)
 
 
 def bench_on_gpu(
-    entries: Iterable[Kernel | View], x: Matrix, device: Device, plan: TimingPlan, step: Step
+    entries: Iterable[Kernel | View], x: Given, device: Device, plan: TimingPlan, step: Step
 ) -> Iterator[Result]:
-    """Measure the copy roof at x's size, then run and time each entry and yield its result, in order.
+    """Run and time each entry and yield its result, in order; and before each element size the roof of its bytes.
 
     Args:
         entries: of the catalogue.
-        x: rows x cols.
+        x: rows x cols; of a matrix, kernels of another element size refuse the elements.
         device: from `cornerturn.gpu.open_device`.
         plan: how each launch is timed, the roof's included.
         step: told about progress.
     """
-    step("copy roof", 0)
-    copy, roof, no_roof = None, None, None
-    try:
-        copy = run_on_gpu(COPY, x, device, plan)
-        roof = min(timing.median for timing in (copy.timing, time_library_copy(x, device, plan)) if timing)
-    except DeviceError as error:
-        no_roof = DeviceError(f"the copy roof could not be measured: {error}")
+    matrix = _matrices(x, device)
+    roofs: dict[int, _Roof | DeviceError] = {}
+
+    def roof(element_bytes: int) -> _Roof:
+        if element_bytes not in roofs:
+            step("copy roof", index)
+            try:
+                roofs[element_bytes] = _measure_roof(matrix(element_bytes), device, plan)
+            except DeviceError as error:
+                roofs[element_bytes] = DeviceError(f"the copy roof could not be measured: {error}")
+        found = roofs[element_bytes]
+        if isinstance(found, DeviceError):
+            raise found
+        return found
 
     def run(kernel: Kernel) -> Run:
-        if no_roof:
-            raise no_roof
-        return copy if copy and kernel is COPY else run_on_gpu(kernel, x, device, plan)
+        copy = roof(kernel.element_bytes).copy
+        return copy if kernel is COPY and copy else run_on_gpu(kernel, matrix(kernel.element_bytes), device, plan)
 
     for index, entry in enumerate(entries):
         step(entry.name, index)
-        yield _result(entry, x, "gpu", run, roof)
+        result = _result(entry, x, "gpu", run)
+        yield replace(result, roof_seconds=roof(result.element_bytes).seconds) if result.timing else result
 
 
-def _result(
-    entry: Kernel | View,
-    x: Matrix,
-    device: Literal["gpu", "emulator"],
-    run: Callable[[Kernel], Run],
-    roof_seconds: float | None = None,
-) -> Result:
-    rows, cols = x.shape
-    result = partial(Result, entry.name, entry.family, rows, cols, 2 * x.nbytes, device)
+class _Roof(NamedTuple):
+    """The fastest copy of a matrix: its seconds, and what the copy control did, where it ran on the matrix itself."""
+
+    seconds: float
+    copy: Run | None
+
+
+def _measure_roof(x: Matrix, device: Device, plan: TimingPlan) -> _Roof:
+    own = x.itemsize == COPY.element_bytes
+    copy = run_on_gpu(COPY, x if own else _as_copied(x), device, plan)
+    timings = (copy.timing, time_library_copy(x, device, plan))
+    return _Roof(min(timing.median for timing in timings if timing), copy if own else None)
+
+
+def _as_copied(x: Matrix) -> Matrix:
+    """The bytes of ``x`` as one row of the copy control's elements; bytes that fill none are rounded up to one."""
+    flat = x.reshape(-1).view(np.uint8)
+    return np.pad(flat, (0, -flat.size % COPY.element_bytes)).view(np.uint32).reshape(1, -1)
+
+
+def _matrices(x: Given, device: Device | None = None) -> Callable[[int], Matrix]:
+    """``matrix(element_bytes)``: what a kernel of that element size runs on; the last one is kept."""
+    if not isinstance(x, tuple):
+        return lambda element_bytes: x
+
+    @lru_cache(maxsize=1)
+    def matrix(element_bytes: int) -> Matrix:
+        require_memory(*x, device.free_bytes() if device else None, element_bytes)
+        return distinct(*x, element_bytes)
+
+    return matrix
+
+
+def _result(entry: Kernel | View, x: Given, device: Literal["gpu", "emulator"], run: Callable[[Kernel], Run]) -> Result:
+    rows, cols = x if isinstance(x, tuple) else x.shape
+    own_bytes = entry.element_bytes if isinstance(entry, Kernel) else ELEMENT_BYTES
+    element_bytes = own_bytes if isinstance(x, tuple) else x.itemsize
+    result = partial(Result, entry.name, entry.family, rows, cols, 2 * rows * cols * element_bytes, device)
     if isinstance(entry, View):
         return result("not materialised", refused="a view moves nothing")
-    if rule := entry.refuses(rows, cols):
+    if rule := _rule(entry, x, rows, cols):
         return result("refused", refused=rule)
     try:
         done = run(entry)
     except MissingExtraError as error:
         return result("not installed", refused=str(error))
-    except UsageError as error:  # an architecture that the kernel's compiler does not know
+    except UsageError as error:  # too little memory, or an architecture that the kernel's compiler does not know
         return result("refused", refused=str(error))
     except CornerturnError as error:
         return result("failed", faults=(str(error),))
@@ -222,5 +270,9 @@ def _result(
         instructions=emulation.warp_instructions if emulation else None,
         counters=count(emulation.accesses) if emulation else None,
         timing=done.timing,
-        roof_seconds=roof_seconds,
     )
+
+
+def _rule(kernel: Kernel, x: Given, rows: int, cols: int) -> str | None:
+    """The rule that x breaks: by its elements, or by its shape."""
+    return (None if isinstance(x, tuple) else size_rule(kernel, x)) or kernel.refuses(rows, cols)

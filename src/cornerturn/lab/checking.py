@@ -11,7 +11,7 @@ import numpy as np
 from cornerturn.emulator import Emulation, Movement
 from cornerturn.errors import BarrierError, EmulatorError, LaunchError, UsageError
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.matrices import ELEMENT_BYTES, Matrix, distinct
+from cornerturn.lab.matrices import Matrix, distinct
 from cornerturn.lab.mistakes import CAUSES, recognise
 from cornerturn.lab.run import expected_output, run_emulated
 from cornerturn.toolchain import DEFAULT_ARCH, build
@@ -113,7 +113,7 @@ def check(
         if rule := kernel.refuses(rows, cols):
             trials.append(Trial(rows, cols, "refused", rule))
             continue
-        emulation, faults = _try(kernel, distinct(rows, cols), arch)
+        emulation, faults = _try(kernel, distinct(rows, cols, kernel.element_bytes), arch)
         trials.append(Trial(rows, cols, "faulty" if faults else "right"))
         found += faults
         if emulation is not None:
@@ -145,7 +145,7 @@ def _require_moderate(kernel: Kernel, rows: int, cols: int) -> None:
 def _try(kernel: Kernel, x: Matrix, arch: str) -> tuple[Emulation | None, list[Fault]]:
     """One shape: the counts, if the kernel ended, and its faults."""
     shape = x.shape[0], x.shape[1]
-    stores = _Stores(x.size)
+    stores = _Stores(x.size, kernel.element_bytes)
     try:
         run = run_emulated(kernel, x, arch, observer=stores)
     except LaunchError as error:
@@ -168,13 +168,14 @@ def _try(kernel: Kernel, x: Matrix, arch: str) -> tuple[Emulation | None, list[F
 class _Stores:
     """An observer that keeps, for each element of y, the position of the store that wrote it last; -1 for none."""
 
-    def __init__(self, elements: int) -> None:
+    def __init__(self, elements: int, element_bytes: int) -> None:
         self.to_y = np.full(elements, -1)
+        self.element_bytes = element_bytes
 
     def __call__(self, moved: Movement) -> None:
         if moved.kind != "load" and moved.memory == "y":
-            for byte in range(0, moved.width, min(moved.width, ELEMENT_BYTES)):
-                self.to_y[(moved.offset + byte) // ELEMENT_BYTES] = moved.position
+            for byte in range(0, moved.width, min(moved.width, self.element_bytes)):
+                self.to_y[(moved.offset + byte) // self.element_bytes] = moved.position
 
 
 def _fatal(error: EmulatorError, shape: Shape) -> Fault:

@@ -138,7 +138,7 @@ def compare_counters(
         def progress(done: int, blocks: int, name: str = kernel.name, before: int = number) -> None:
             step(name, before + done / blocks)
 
-        emulation = run_emulated(kernel, distinct(*shape), arch, progress).emulation
+        emulation = run_emulated(kernel, distinct(*shape, kernel.element_bytes), arch, progress).emulation
         assert emulation is not None
         comparisons.append(Comparison(kernel.name, *shape, emulated_counters(emulation.accesses), hardware))
     return comparisons
@@ -162,11 +162,11 @@ def launch_once(size: str, *names: str) -> None:
     from cornerturn.gpu import open_device
 
     rows, cols = map(int, size.split("x"))
-    device, x = open_device(), distinct(rows, cols)
+    device = open_device()
     for name in names:
         kernel = find(name)
         assert isinstance(kernel, Kernel)
-        run_on_gpu(kernel, x, device)
+        run_on_gpu(kernel, distinct(rows, cols, kernel.element_bytes), device)
 
 
 def read_counters(command: Sequence[str], launches: int) -> list[dict[str, int]]:

@@ -1,7 +1,8 @@
 """What an expert would say about a kernel's counts: which end is the bottleneck, why, and what would remove it.
 
 Every number is counted. What a kernel would need on full tiles and aligned rows is found by running it at 128 x 128,
-and so is the kernel of the catalogue that removes a waste: no verdict is written down anywhere.
+or at a shape as plain that it accepts, and so is the kernel of the catalogue that removes a waste: no verdict is
+written down anywhere.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,8 +18,19 @@ from cornerturn.lab.footprint import Alike, Footprint
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
 
-_PLAIN = (128, 128)
-"""A shape of full tiles and aligned rows for every kernel of the catalogue."""
+Shape = tuple[int, int]
+
+_PLAIN: Shape = (128, 128)
+"""A shape of full tiles and aligned rows for every kernel of the catalogue that takes more than a short side."""
+_LONG = 2048
+"""Elements of the other side, for one that does not: they too fill all blocks, and rows are aligned."""
+
+
+def plain_for(kernel: Kernel, rows: int, cols: int) -> Shape:
+    """Return a shape like rows x cols, which ``kernel`` accepts, with full tiles and aligned rows."""
+    if kernel.refuses(*_PLAIN) is None:
+        return _PLAIN
+    return (rows, _LONG) if rows < cols else (_LONG, cols)
 
 
 def diagnose(
@@ -40,7 +52,8 @@ def diagnose(
     wasting = sorted((place for place in counters.by_place() if _waste(place) > 1), key=_cost)
     if not wasting:
         return (*said, _nothing_wasted(kernel, rows, cols, max(moved), arch))
-    plain = {place.place: place for place in count_plain(kernel, arch).by_place()}
+    shape = plain_for(kernel, rows, cols)
+    plain = {place.place: place for place in count_plain(kernel, shape, arch).by_place()}
     its_own = [place for place in wasting if _waste(plain[place.place]) > 1]
     by_shape = [place for place in wasting if place not in its_own]
     said.append(_bottleneck([*its_own, *by_shape]))
@@ -48,7 +61,7 @@ def diagnose(
         said += _reason(its_own[0], requests)
         said.append(_remedy(kernel, rows, cols, its_own[0], counters, arch))
     if by_shape:
-        said.append(_blame_the_shape(rows, cols, kernel.element_bytes, plain[by_shape[0].place]))
+        said.append(_blame_the_shape(rows, cols, kernel.element_bytes, plain[by_shape[0].place], shape))
     return tuple(said)
 
 
@@ -131,13 +144,13 @@ def _remedy(kernel: Kernel, rows: int, cols: int, worst: Traffic, counters: Coun
             "One end is always strided while an element goes straight from x to y: a tile in shared memory turns the "
             "corner, so that both ends are contiguous"
         )
-    cure = next((each for each in _candidates(kernel, rows, cols) if _is_clean(each, arch)), None)
-    if cure is None:
-        return f"{advice}."
-    return f"{advice}; {cure.name} does (at {_PLAIN[0]} x {_PLAIN[1]}: {_summary(count_plain(cure, arch))})."
+    for cure in _candidates(kernel, rows, cols):
+        if (counts := _clean_counts(cure, arch)) is not None:
+            return f"{advice}; {cure.name} does (at {_PLAIN[0]} x {_PLAIN[1]}: {_summary(counts)})."
+    return f"{advice}."
 
 
-def _blame_the_shape(rows: int, cols: int, element_bytes: int, plain: Traffic) -> str:
+def _blame_the_shape(rows: int, cols: int, element_bytes: int, plain: Traffic, shape: Shape) -> str:
     end, pitch = ("x", cols) if "load" in plain.place else ("y", rows)
     rests = pitch * element_bytes % SECTOR_BYTES
     cause = (
@@ -147,7 +160,7 @@ def _blame_the_shape(rows: int, cols: int, element_bytes: int, plain: Traffic) -
         else "the matrix ends within tiles"
     )
     return (
-        f"The waste of the {plain.place} is the shape's doing: {cause}. At {_PLAIN[0]} x {_PLAIN[1]} the same kernel "
+        f"The waste of the {plain.place} is the shape's doing: {cause}. At {shape[0]} x {shape[1]} the same kernel "
         f"takes {_number(plain.found / plain.requests)} {_unit(plain)} a request and wastes none."
     )
 
@@ -158,9 +171,12 @@ def _nothing_wasted(kernel: Kernel, rows: int, cols: int, moved: float, arch: st
     said = "Nothing is wasted: no request takes more sectors or wavefronts than its bytes fill."
     if kernel is COPY:
         return f"{said} No transpose can move less."
-    own = _global_requests(count_plain(kernel, arch))
+    if kernel.refuses(*_PLAIN):
+        return said
+    own = _global_requests(count_plain(kernel, _PLAIN, arch))
     for other in _candidates(kernel, rows, cols):
-        if _is_clean(other, arch) and (requests := _global_requests(count_plain(other, arch))) < own:
+        counts = _clean_counts(other, arch)
+        if counts is not None and (requests := _global_requests(counts)) < own:
             return (
                 f"{said} All that the counts still show is instructions: {other.name} moves the same bytes "
                 f"in {_number(requests / own * 100)}% of the global requests."
@@ -173,24 +189,33 @@ def _global_requests(counters: Counters) -> int:
 
 
 def _candidates(kernel: Kernel, rows: int, cols: int) -> Iterator[Kernel]:
-    """Transposes that accept the shape: the kernel's successors in its family, then its predecessors, then others."""
+    """Transposes that accept the shape: the kernel's successors in its family, then its predecessors, then others.
+
+    All can be held against each other at the plain shape.
+    """
     kernels = [each for each in CATALOGUE if isinstance(each, Kernel) and each not in (COPY, kernel)]
     own = CATALOGUE.index(kernel) if kernel in CATALOGUE else 0
     ranked = sorted(kernels, key=lambda each: (each.family != kernel.family, CATALOGUE.index(each) < own))
-    return (each for each in ranked if each.element_bytes == kernel.element_bytes and not each.refuses(rows, cols))
+    return (
+        each
+        for each in ranked
+        if each.element_bytes == kernel.element_bytes and not each.refuses(rows, cols) and not each.refuses(*_PLAIN)
+    )
 
 
-def _is_clean(kernel: Kernel, arch: str) -> bool:
+def _clean_counts(kernel: Kernel, arch: str) -> Counters | None:
+    """What a kernel takes at the plain shape, if it wastes nothing there and can be had here."""
     try:
-        return all(_waste(place) == 1 for place in count_plain(kernel, arch).by_place())
+        counts = count_plain(kernel, _PLAIN, arch)
     except MissingExtraError:
-        return False
+        return None
+    return counts if all(_waste(place) == 1 for place in counts.by_place()) else None
 
 
 @cache
-def count_plain(kernel: Kernel, arch: str) -> Counters:
-    """What a kernel takes where every tile is full and every row aligned."""
-    emulation = run_emulated(kernel, distinct(*_PLAIN), arch).emulation
+def count_plain(kernel: Kernel, shape: Shape, arch: str) -> Counters:
+    """What a kernel takes at a shape where every tile is full and every row aligned."""
+    emulation = run_emulated(kernel, distinct(*shape, kernel.element_bytes), arch).emulation
     return count(emulation.accesses if emulation else ())
 
 

@@ -98,7 +98,7 @@ class Numbers:
     def run(self, kernel: Kernel, rows: int, cols: int) -> Run:
         """Emulate any kernel at any size."""
         self.told(kernel.name)
-        return run_emulated(kernel, distinct(rows, cols))
+        return run_emulated(kernel, distinct(rows, cols, kernel.element_bytes))
 
     def _emulation(self, name: str) -> Emulation:
         run = self.run(_kernel(name), self.rows, self.cols)
@@ -111,9 +111,9 @@ class Numbers:
         if self.device is None:
             return None
         self.told(name)
-        timing = run_on_gpu(
-            _kernel(name), distinct(rows or self.rows, cols or self.cols), self.device, self.plan
-        ).timing
+        kernel = _kernel(name)
+        x = distinct(rows or self.rows, cols or self.cols, kernel.element_bytes)
+        timing = run_on_gpu(kernel, x, self.device, self.plan).timing
         return timing.median if timing else None
 
 

@@ -82,7 +82,9 @@ class Explanation:
     block: BlockRun
 
     def name(self, matrix: str, offset: int) -> str:
-        """The element at a byte offset, as ``y[3, 0]``."""
+        """The element at a byte offset, as ``y[3, 0]``; the byte itself of what is no matrix."""
+        if matrix not in self.block.pitch:
+            return f"{matrix} +{offset}"
         return "{}[{}, {}]".format(matrix, *self.block.element(matrix, offset))
 
 
@@ -117,7 +119,7 @@ def explain(
     warps = -(-launch.block[0] * launch.block[1] * launch.block[2] // WARP)
     if not 0 <= warp < warps:
         raise UsageError(f"a block of this launch has {warps} warps, 0 to {warps - 1}: got {warp}")
-    run = run_emulated(kernel, distinct(rows, cols), arch, progress)
+    run = run_emulated(kernel, distinct(rows, cols, kernel.element_bytes), arch, progress)
     accesses = run.emulation.accesses if run.emulation else ()
     text = kernel_text(kernel.source, accesses)
     requests = footprints(block, warp)

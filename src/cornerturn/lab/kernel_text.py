@@ -24,10 +24,13 @@ class KernelText:
     lines: tuple[str, ...]
 
     def line_of(self, access: Access | Instruction) -> int:
-        """The kernel's own line that ``access`` comes from: its innermost location that lies inside of the kernel."""
+        """The kernel's own line that ``access`` comes from: its innermost location that lies inside of the kernel.
+
+        The first line, where the compiler has lost from where a function was called.
+        """
         numbers = [int(place.rpartition(":")[2]) for place in (access.location, *access.inlined_at)]
         inside = range(self.first, self.first + len(self.lines))
-        return next((number for number in numbers if number in inside), numbers[-1])
+        return next((number for number in numbers if number in inside), self.first)
 
 
 def kernel_text(source: Source, accesses: tuple[Access, ...]) -> KernelText:

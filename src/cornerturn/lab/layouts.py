@@ -18,7 +18,7 @@ from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.matrices import ELEMENT_BYTES
-from cornerturn.lab.run import observe_block
+from cornerturn.lab.observation import NONE, run_block
 from cornerturn.toolchain import DEFAULT_ARCH
 
 ArrangementKind = Literal["plain", "padded", "swizzled", "other"]
@@ -132,12 +132,13 @@ def watch_layouts(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Layouts:
         size = kernel.element_bytes
         raise UsageError(f"{kernel.name} moves elements of {size} bytes: layouts are shown for {ELEMENT_BYTES} bytes")
     seen = _Seen(kernel.name)
-    x = np.arange(EXTENT * EXTENT, dtype=np.uint32).reshape(EXTENT, EXTENT)  # an element's value is its index
-    observe_block(kernel, x, 0, seen.movements.append, arch)
+    seen.movements.extend(run_block(kernel, EXTENT, EXTENT, (0, 0), arch).movements)
     read, write = seen.holding("load", "x"), seen.holding("store", "y")
     tile = read.threads.shape
     if write.threads.shape != tile[::-1]:
         raise UsageError(f"{kernel.name} writes another tile than it reads in one block: it has no layout to show")
+    if any((each.values == NONE).any() for each in seen.movements):
+        raise UsageError(f"{kernel.name} moves more than elements of x: it has no layout to show")
     shared = tuple(_arrangements(seen, tile))
     access: Literal["store", "load"] = "load"
     if any(each.own and each.store.waste > each.load.waste for each in shared):
@@ -194,8 +195,7 @@ class _Seen:
 
 def _elements(movement: Movement) -> tuple[Grid, Grid]:
     """Rows and columns in x of the elements that were moved, lanes x elements."""
-    values = np.ascontiguousarray(movement.values).view(np.uint32).astype(np.int64)
-    rows, cols = np.divmod(values, EXTENT)
+    rows, cols = np.divmod(movement.values, EXTENT)
     return rows, cols
 
 

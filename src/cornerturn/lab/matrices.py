@@ -1,6 +1,6 @@
 """Test matrices: data that no wrong transpose survives, and the comparison that finds every wrong element.
 
-Elements are opaque 4-byte words (``uint32``): a transpose moves bits, and only bits are compared. Float data
+Elements are opaque words of 1, 2, 4, 8 or 16 bytes: a transpose moves bits, and only bits are compared. Float data
 would not do: ``arange`` repeats values above 2**24, and NaN differs from itself.
 """
 
@@ -14,18 +14,25 @@ from numpy.typing import NDArray
 
 from cornerturn.errors import UsageError
 
-Matrix = NDArray[np.uint32]
+Matrix = NDArray[Any]
+"""Elements of one of the dtypes of `WORDS`."""
+
+WORDS: dict[int, np.dtype[Any]] = {
+    1: np.dtype("u1"),
+    2: np.dtype("u2"),
+    4: np.dtype("u4"),
+    8: np.dtype("u8"),
+    16: np.dtype([("low", "u8"), ("high", "u8")]),
+}
+"""The dtype of an element by its size in bytes."""
 
 ELEMENT_BYTES = 4
-
-# x, y, the mask of wrong elements, and the emulator's record of which bytes of y were written and by whom.
-_HOST_BYTES_PER_ELEMENT = 4 + 4 + 1 + 4 + 8
-_DEVICE_BYTES_PER_ELEMENT = 4 + 4
+"""The size that is meant where none is given."""
 
 _CHUNK = 1 << 16  # elements; the temporaries of a chunk stay in the cache
 
 
-def scramble(index: NDArray[np.uint64]) -> Matrix:
+def scramble(index: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """A ``uint32`` for each index below 2**64; any two indices below 2**32 give different ones.
 
     The 32-bit finalizer of MurmurHash3, which is a bijection: all kinds of bit patterns occur, ``float32`` NaNs
@@ -44,26 +51,44 @@ def scramble(index: NDArray[np.uint64]) -> Matrix:
     return word
 
 
-def distinct(rows: int, cols: int) -> Matrix:
-    """A rows x cols matrix of ``uint32`` in which every element differs from every other, up to 2**32 of them.
+def distinct(rows: int, cols: int, element_bytes: int = ELEMENT_BYTES) -> Matrix:
+    """A rows x cols matrix whose elements are as distinct as their size allows.
+
+    Elements of 4 bytes and more all differ from each other, up to 2**32 of them. Smaller ones cannot; neighbours
+    along a row and along a column do differ, and everything else repeats without a pattern.
+
+    Args:
+        element_bytes: 1, 2, 4, 8 or 16.
 
     Example:
         >>> x = distinct(3, 5)
         >>> x.shape, x.dtype.name, np.unique(x).size
         ((3, 5), 'uint32', 15)
     """
-    x = np.empty(rows * cols, dtype=np.uint32)
+    x = np.empty(rows * cols, dtype=WORDS[element_bytes])
     for start in range(0, x.size, _CHUNK):
-        stop = min(start + _CHUNK, x.size)
-        x[start:stop] = scramble(np.arange(start, stop, dtype=np.uint64))
+        index = np.arange(start, min(start + _CHUNK, x.size), dtype=np.uint64)
+        part = x[start : start + index.size]
+        if element_bytes < 4:
+            part[:] = scramble(index) >> np.uint32(8 * (4 - element_bytes)) & ~np.uint32(1) | _chequered(index, cols)
+        else:
+            words = part.view(np.uint32).reshape(index.size, -1)
+            for number in range(words.shape[1]):
+                words[:, number] = scramble(index + np.uint64(number << 32))
     return x.reshape(rows, cols)
 
 
+def _chequered(index: NDArray[np.uint64], cols: int) -> NDArray[np.uint32]:
+    """0 and 1 by turns, along rows and along columns."""
+    row, col = np.divmod(index, np.uint64(cols))
+    return ((row + col) & np.uint64(1)).astype(np.uint32)
+
+
 def words_of(x: NDArray[Any]) -> Matrix:
-    """A matrix of any 4-byte elements as the words that its elements are; nothing is copied.
+    """A matrix of any elements as the words that its elements are; nothing is copied.
 
     Raises:
-        UsageError: ``x`` is no C-contiguous matrix of 4-byte elements, or an empty one.
+        UsageError: ``x`` is no C-contiguous matrix of 1-, 2-, 4-, 8- or 16-byte elements, or an empty one.
 
     Example:
         >>> words_of(np.ones((1, 2), dtype=np.float32))
@@ -73,16 +98,19 @@ def words_of(x: NDArray[Any]) -> Matrix:
         raise UsageError(f"x must be a plain NumPy array: got {type(x).__name__}; numpy.asarray(x) may make one")
     if x.ndim != 2 or x.size == 0:
         raise UsageError(f"x must have two axes, rows and cols, and an element: got shape {x.shape}")
-    if x.dtype.itemsize != ELEMENT_BYTES or x.dtype.hasobject:
-        raise UsageError(f"x must have elements of {ELEMENT_BYTES} bytes, such as float32: got {x.dtype}")
+    if x.dtype.itemsize not in WORDS or x.dtype.hasobject:
+        raise UsageError(f"x must have elements of 1, 2, 4, 8 or 16 bytes, such as float32: got {x.dtype}")
     if not x.flags.c_contiguous:
         raise UsageError("x must be C-contiguous: pass numpy.ascontiguousarray(x)")
-    return np.asarray(x).view(np.uint32)
+    return np.asarray(x).view(WORDS[x.dtype.itemsize])
 
 
 def poison(expected: Matrix) -> Matrix:
     """A C-contiguous matrix that differs from ``expected`` everywhere: the output before the kernel runs."""
-    return np.invert(expected, order="C")
+    poisoned = np.array(expected, order="C")
+    bits = poisoned.reshape(-1).view(np.uint8)
+    np.invert(bits, out=bits)
+    return poisoned
 
 
 @dataclass(frozen=True)
@@ -95,6 +123,7 @@ class Mismatch:
         elements: elements of the output.
         row, col: the first wrong element of the output, in row-major order.
         got, expected: its bits, and what they should be.
+        element_bytes: size of an element.
     """
 
     wrong: int
@@ -104,12 +133,14 @@ class Mismatch:
     col: int
     got: int
     expected: int
+    element_bytes: int
 
     def __str__(self) -> str:
         never = f", {self.unwritten} of them never written" if self.unwritten else ""
+        digits = 2 * self.element_bytes
         return (
             f"{self.wrong} of {self.elements} elements are wrong{never}; the first is "
-            f"y[{self.row}, {self.col}]: got 0x{self.got:08x}, expected 0x{self.expected:08x}"
+            f"y[{self.row}, {self.col}]: got 0x{self.got:0{digits}x}, expected 0x{self.expected:0{digits}x}"
         )
 
 
@@ -132,29 +163,44 @@ def compare(output: Matrix, expected: Matrix) -> Mismatch | None:
     row, col = divmod(int(np.argmax(wrong)), output.shape[1])
     return Mismatch(
         wrong=count,
-        unwritten=int(np.count_nonzero(output == ~expected)),
+        unwritten=int(np.count_nonzero(output == poison(expected))),
         elements=output.size,
         row=row,
         col=col,
-        got=int(output[row, col]),
-        expected=int(expected[row, col]),
+        got=bits_of(output[row, col]),
+        expected=bits_of(expected[row, col]),
+        element_bytes=output.itemsize,
     )
 
 
-def require_memory(rows: int, cols: int, free_device_bytes: int | None = None) -> None:
+def bits_of(element: np.generic) -> int:
+    """The bits of one element as a number.
+
+    Example:
+        >>> bits_of(np.uint16(258)), bits_of(np.array((1, 2), WORDS[16])[()]) == 2**65 + 1
+        (258, True)
+    """
+    return int.from_bytes(element.tobytes(), "little")
+
+
+def require_memory(
+    rows: int, cols: int, free_device_bytes: int | None = None, element_bytes: int = ELEMENT_BYTES
+) -> None:
     """Refuse a size whose run does not fit the memory that is free now; nothing is allocated to find out.
 
     Args:
         rows, cols: of x.
         free_device_bytes: free memory of the GPU that shall hold x and y, None for a run on the emulator.
+        element_bytes: size of an element.
 
     Raises:
         UsageError: names how much is needed and how much there is.
     """
-    elements = rows * cols
-    spaces = [("main memory", elements * _HOST_BYTES_PER_ELEMENT, available_host_bytes())]
+    matrix = rows * cols * element_bytes
+    # x, y, the mask of wrong elements, and the emulator's record of which bytes of y were written and by whom.
+    spaces = [("main memory", 3 * matrix + rows * cols + 8 * max(matrix // 4, rows * cols), available_host_bytes())]
     if free_device_bytes is not None:
-        spaces.append(("device memory", elements * _DEVICE_BYTES_PER_ELEMENT, free_device_bytes))
+        spaces.append(("device memory", 2 * matrix, free_device_bytes))
     for space, needed, available in spaces:
         if needed > available:
             raise UsageError(

@@ -1,6 +1,7 @@
 """Wrong outputs that have a name: a transpose goes wrong in few ways, and each leaves its own pattern.
 
-Every element of x differs from every other, so each value of y says which element of x it is.
+Elements of x of 4 bytes and more all differ, so each value of y says which element of x it is. Smaller ones do not
+tell: of them only elements that were never written have a pattern.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cornerturn.lab.matrices import Matrix
+from cornerturn.lab.matrices import Matrix, bits_of
 
 Index = NDArray[np.int64]
 
@@ -24,6 +25,8 @@ CAUSES = frozenset(
     }
 )
 _TILES = (64, 32, 16, 8, 4)
+_TELLING = 4
+"""Bytes from which an element's value tells which one it is."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ def recognise(y: Matrix, expected: Matrix, x: Matrix, written: NDArray[np.bool_]
     Args:
         y: cols x rows, what the kernel left.
         expected: same shape.
-        x: rows x cols, all elements different.
+        x: rows x cols, elements as different as their size allows.
         written: for each element of y, flat, whether any thread wrote it.
 
     Example:
@@ -63,12 +66,13 @@ def recognise(y: Matrix, expected: Matrix, x: Matrix, written: NDArray[np.bool_]
         return Mistake("nothing written", "no thread writes an element of y", 0)
     if not (wrong & written).any():
         return _missing(y, x, ~written)
-    places = np.flatnonzero(written)
-    sources = _sources(y, x)[places]
     at = int(np.flatnonzero(wrong & written)[0])
-    for kind, meaning, fits in _patterns(*x.shape):
-        if (sources >= 0).all() and fits(sources, places):
-            return Mistake(kind, f"{meaning}; {_one(y, expected, x, at)}", at)
+    if x.itemsize >= _TELLING:
+        places = np.flatnonzero(written)
+        sources = _sources(y, x)[places]
+        for kind, meaning, fits in _patterns(*x.shape):
+            if (sources >= 0).all() and fits(sources, places):
+                return Mistake(kind, f"{meaning}; {_one(y, expected, x, at)}", at)
     count = int(np.count_nonzero(wrong))
     never = int(np.count_nonzero(~written))
     unwritten = f", {never} of them never written" if never else ""
@@ -149,8 +153,11 @@ def _missing(y: Matrix, x: Matrix, unwritten: NDArray[np.bool_]) -> Mistake:
 def _one(y: Matrix, expected: Matrix, x: Matrix, at: int) -> str:
     """One wrong element, in matrix coordinates where its value is one of x's."""
     place = divmod(at, y.shape[1])
+    got, due = (f"0x{bits_of(matrix[place]):0{2 * y.itemsize}x}" for matrix in (y, expected))
+    if y.itemsize < _TELLING:
+        return f"y[{place[0]}, {place[1]}] is {got} and should be {due}"
     source = int(_sources(y[place].reshape(1, 1), x)[0])
-    got = "x[{}, {}]".format(*divmod(source, x.shape[1])) if source >= 0 else f"0x{int(y[place]):08x}, no element of x"
+    got = "x[{}, {}]".format(*divmod(source, x.shape[1])) if source >= 0 else f"{got}, no element of x"
     due = "x[{}, {}]".format(*divmod(int(_sources(expected[place].reshape(1, 1), x)[0]), x.shape[1]))
     return f"y[{place[0]}, {place[1]}] is {got} and should be {due}"
 

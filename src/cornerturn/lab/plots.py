@@ -7,6 +7,7 @@ from typing import IO, Any
 
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.lab.bench import Result
+from cornerturn.lab.tables import by_size
 
 
 def file_format(path: Path) -> str:
@@ -39,20 +40,16 @@ def file_format(path: Path) -> str:
 
 
 def draw(results: Sequence[Result], file: IO[bytes], format: str) -> None:
-    """Write the picture of ``results`` (of one device, one panel a size) to ``file``."""
+    """Write the picture of ``results`` (of one device, one panel a size of x and of its elements) to ``file``."""
     from matplotlib.figure import Figure
 
-    panels = list(dict.fromkeys((result.rows, result.cols) for result in results))
-    kernels = len(results) // len(panels)
-    figure = Figure(figsize=(8, len(panels) * (1.5 + 0.3 * kernels)), layout="constrained")
-    axes = figure.subplots(len(panels), squeeze=False)[:, 0]
-    for (rows, cols), panel in zip(panels, axes, strict=True):
-        ran = [
-            result
-            for result in results
-            if (result.rows, result.cols) == (rows, cols) and result.status in ("valid", "wrong")
-        ]
-        panel.set_title(f"{rows} x {cols}")
+    panels = by_size(results)
+    heights = [1.5 + 0.3 * len(of_size) for of_size in panels.values()]  # inches
+    figure = Figure(figsize=(8, sum(heights)), layout="constrained")
+    axes = figure.subplots(len(panels), squeeze=False, height_ratios=heights)[:, 0]
+    for ((rows, cols, element_bytes), of_size), panel in zip(panels.items(), axes, strict=True):
+        ran = [result for result in of_size if result.status in ("valid", "wrong")]
+        panel.set_title(f"{rows} x {cols}, {element_bytes}-byte elements")
         if results[0].device == "gpu":
             _draw_speed(panel, ran)
         else:

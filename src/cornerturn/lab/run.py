@@ -81,7 +81,7 @@ def run_emulated(
 
     Args:
         kernel: of the catalogue, or made alike.
-        x: rows x cols, C-contiguous, of any 4-byte dtype; not changed.
+        x: rows x cols, C-contiguous, of any dtype of the kernel's element size; not changed.
         arch: architecture to compile for.
         progress: told how many blocks are done.
         observer: told of every value that is moved.
@@ -97,7 +97,7 @@ def run_emulated(
         >>> run_emulated(find("naive"), distinct(64, 48)).valid
         True
     """
-    words = words_of(x)
+    words = _words_for(kernel, x)
     expected = expected_output(kernel, words)
     y = poison(expected)
     emulation, y_record = _emulate(kernel, words, y, arch, progress=progress, observer=observer)
@@ -114,14 +114,14 @@ def observe_block(
 
     Args:
         kernel: of the catalogue, or made alike.
-        x: rows x cols, C-contiguous, of any 4-byte dtype; not changed.
+        x: rows x cols, C-contiguous, of any dtype of the kernel's element size; not changed.
         block: linear number of the block in the grid, x fastest.
         observer: told of every movement, in the order of execution.
         arch: architecture to compile for.
 
     Raises: as ``run_emulated``.
     """
-    words = words_of(x)
+    words = _words_for(kernel, x)
     y = poison(expected_output(kernel, words))
     return _emulate(kernel, words, y, arch, observer=observer, blocks=(block,))[0]
 
@@ -139,7 +139,7 @@ def _emulate(
     launch = launch_of(kernel, *x.shape)
     memory = Memory()
     bound = {"x": memory.bind(x, name="x", writable=False), "y": memory.bind(y, name="y", written=False)}
-    image = build(kernel, arch)
+    image = build(kernel.at(*x.shape), arch)
     emulation = emulate(
         image.ptx,
         image.symbol,
@@ -160,7 +160,7 @@ def run_on_gpu(kernel: Kernel, x: NDArray[Any], device: Device, plan: TimingPlan
 
     Args:
         kernel: of the catalogue, or made alike.
-        x: rows x cols, C-contiguous, of any 4-byte dtype.
+        x: rows x cols, C-contiguous, of any dtype of the kernel's element size.
         device: from `cornerturn.gpu.open_device`.
         plan: how to time; without it the kernel is launched once and not timed.
 
@@ -169,10 +169,10 @@ def run_on_gpu(kernel: Kernel, x: NDArray[Any], device: Device, plan: TimingPlan
         CompileError: the kernel does not compile for the device.
         DeviceError: the device has too little memory, or the launch fails.
     """
-    words = words_of(x)
+    words = _words_for(kernel, x)
     launch = launch_of(kernel, *words.shape)
     expected = expected_output(kernel, words)
-    image = build(kernel, device.facts.arch)
+    image = build(kernel.at(*words.shape), device.facts.arch)
     function = device.load(image.cubin, image.symbol, kernel.name)
     with device.upload(words) as x_buffer, device.upload(poison(expected)) as y_buffer:
         arguments = _arguments(launch, {"x": x_buffer, "y": y_buffer})
@@ -186,7 +186,7 @@ def run_on_gpu(kernel: Kernel, x: NDArray[Any], device: Device, plan: TimingPlan
                 plan.warmup,
                 plan.cold,
             )
-        y = y_buffer.download(expected.shape, np.uint32)
+        y = y_buffer.download(expected.shape, expected.dtype)
     return Run(y.view(x.dtype), compare(y, expected), timing=timing)
 
 
@@ -211,6 +211,21 @@ def launch_of(kernel: Kernel | View, rows: int, cols: int) -> Launch:
     if rule := kernel.refuses(rows, cols):
         raise UsageError(f"{kernel.name} refuses {rows}x{cols}: {rule}")
     return kernel.launch(rows, cols)
+
+
+def size_rule(kernel: Kernel, x: NDArray[Any]) -> str | None:
+    """The rule that the elements of ``x`` break, or None when they have the kernel's size."""
+    if x.itemsize == kernel.element_bytes:
+        return None
+    wanted = f"{kernel.element_bytes} byte{'' if kernel.element_bytes == 1 else 's'}"
+    return f"elements must have {wanted}: those of x have {x.itemsize}"
+
+
+def _words_for(kernel: Kernel | View, x: NDArray[Any]) -> Matrix:
+    words = words_of(x)
+    if isinstance(kernel, Kernel) and (rule := size_rule(kernel, x)):
+        raise UsageError(f"{kernel.name} refuses x: {rule}")
+    return words
 
 
 def _arguments(launch: Launch, bound: Mapping[str, _Bound]) -> list[_Bound | np.generic]:

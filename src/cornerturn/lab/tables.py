@@ -3,7 +3,7 @@
 The numbers stand in the text itself and colour only repeats them, so a table reads the same when it is piped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -28,19 +28,26 @@ _STATUS_STYLES = {
 
 
 def bench_tables(results: Sequence[Result], where: str) -> RenderableType:
-    """One table a size, each followed by what there is to say about its rows.
+    """One table a size of x and of its elements, each followed by what there is to say about its rows.
 
     Args:
         results: of one device, in the order they shall be shown.
         where: the device, for the titles.
     """
     parts: list[RenderableType] = []
-    for rows, cols in dict.fromkeys((result.rows, result.cols) for result in results):
-        of_size = [result for result in results if (result.rows, result.cols) == (rows, cols)]
+    for (rows, cols, element_bytes), of_size in by_size(results).items():
         table, legend = (_gpu_table if of_size[0].device == "gpu" else _emulator_table)(of_size)
-        title = Text(f"{rows} x {cols}, 4-byte elements, {where}", "bold")
+        title = Text(f"{rows} x {cols}, {element_bytes}-byte elements, {where}", "bold")
         parts += [title, Text(), table, Text(), Text(legend, "dim"), *_notes(of_size), Text()]
     return Group(*parts[:-1])
+
+
+def by_size(results: Iterable[Result]) -> dict[tuple[int, int, int], list[Result]]:
+    """The results by rows, cols and bytes of an element, in the order in which these first occur."""
+    found: dict[tuple[int, int, int], list[Result]] = {}
+    for result in results:
+        found.setdefault((result.rows, result.cols, result.element_bytes), []).append(result)
+    return found
 
 
 class FoldedName(Text):

@@ -41,7 +41,7 @@ def _steps_table(steps: Sequence[Step]) -> Table:
     if any(step.writers for step in steps):
         table.add_column("stored there by thread")
     for step in steps:
-        cells = [str(step.line), _verb(step), _where(step), f"+{step.offset}", span(step.values), _writers(step)]
+        cells = [str(step.line), _verb(step), _where(step), f"+{step.offset}", _moved(step.values), _writers(step)]
         table.add_row(*cells[: len(table.columns)])
     return table
 
@@ -60,14 +60,39 @@ def _where(step: Step) -> str:
     return f"shared, bank {first}" if first == last else f"shared, banks {first}..{last}"
 
 
+def _moved(values: Sequence[Element | None]) -> str:
+    """Which elements of x, and how many values are none."""
+    elements = [value for value in values if value is not None]
+    none = f"{len(values) - len(elements)} that are none" if elements else "none"
+    return " and ".join([*([span(elements)] if elements else []), *([none] if len(elements) < len(values) else [])])
+
+
 def span(elements: Sequence[Element]) -> str:
-    """``(0, 4..7)`` for neighbours in a row, ``(4..7, 0)`` for neighbours in a column, else each one."""
-    (row, col), count = elements[0], len(elements)
-    if count > 1 and all(each == (row, col + n) for n, each in enumerate(elements)):
-        return f"({row}, {col}..{col + count - 1})"
-    if count > 1 and all(each == (row + n, col) for n, each in enumerate(elements)):
-        return f"({row}..{row + count - 1}, {col})"
-    return " ".join(map(str, elements))
+    """``(0, 4..7)`` for neighbours in a row, ``(4..7, 0)`` for neighbours in a column; one after the other."""
+    spans, rest = [], list(elements)
+    while rest:
+        (row, col), along, down = rest[0], 1, 1
+        while along < len(rest) and rest[along] == (row, col + along):
+            along += 1
+        while down < len(rest) and rest[down] == (row + down, col):
+            down += 1
+        if along > 1:
+            spans.append(f"({row}, {col}..{col + along - 1})")
+        elif down > 1:
+            spans.append(f"({row}..{row + down - 1}, {col})")
+        else:
+            spans.append(str(rest[0]))
+        rest = rest[max(along, down) :]
+    return " ".join(spans)
+
+
+def _pieces(step: Step) -> list[tuple[str, str]]:
+    """What a store to y moves, and where to: as one piece where both are neighbours, else element by element."""
+    values = [value for value in step.values if value is not None]
+    whole = span(values), span(step.places)
+    if all(") (" not in each for each in whole):
+        return [whole]
+    return [(str(value), str(place)) for value, place in zip(values, step.places, strict=True)]
 
 
 def _writers(step: Step) -> str:
@@ -81,9 +106,16 @@ def _arrivals(followed: Trace) -> RenderableType:
             "\n".join(
                 f"x[{value.row}, {value.col}] arrives at y[{place.row}, {place.col}] "
                 f"and belongs at y[{right.row}, {right.col}]."
+                if value and right
+                else f"What arrives at y[{place.row}, {place.col}] is no element of x."
                 for value, place, right in followed.astray
             ),
             "red",
         )
-    pairs = [f"x[{value.row}, {value.col}] at y[{place.row}, {place.col}]" for value, place, _ in followed.arrivals()]
+    pairs = [
+        f"x[{value[1:-1]}] at y[{place[1:-1]}]"
+        for step in followed.steps
+        if (step.memory, step.kind) == ("y", "store")
+        for value, place in _pieces(step)
+    ]
     return Text(f"Arrived where they belong: {', '.join(pairs)}." if pairs else "It writes nothing to y.")

@@ -10,10 +10,11 @@ from cornerturn.emulator import Movement
 from cornerturn.emulator.report import Extent, Kind
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.observation import BlockRun, Element, require_inside, run_block
+from cornerturn.lab.observation import NONE, BlockRun, Element, require_inside, run_block
 from cornerturn.toolchain import DEFAULT_ARCH
 
 Writers = NDArray[np.int64]
+Arrival = tuple[Element | None, Element, Element | None]
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,11 @@ class Step:
 
     Attributes:
         line: the kernel's line that it comes from.
-        memory: ``x``, ``y``, ``shared`` or ``local``.
+        memory: ``x``, ``y``, ``shared``, ``local`` or ``variable``.
         offset: bytes from the start of the array, or of the block's shared memory.
         width: bytes.
-        places: the elements of x or y that it touches; none in shared memory.
-        values: which elements of x it moves.
+        places: the elements of x or y that it touches; none in other memory.
+        values: which elements of x it moves, None for what is no element of x, such as an address.
         writers: for a load from shared memory, the threads that stored what it takes, one a value.
     """
 
@@ -36,7 +37,7 @@ class Step:
     offset: int
     width: int
     places: tuple[Element, ...]
-    values: tuple[Element, ...]
+    values: tuple[Element | None, ...]
     writers: tuple[Extent, ...]
 
 
@@ -60,15 +61,19 @@ class Trace:
     number: int
     steps: tuple[Step, ...]
 
-    def arrivals(self) -> Iterator[tuple[Element, Element, Element]]:
-        """For each element that the thread writes to y: its place in x, where it arrives, and where it belongs."""
+    def arrivals(self) -> Iterator[Arrival]:
+        """For each element that the thread writes to y: its place in x, where it arrives, and where it belongs.
+
+        What is no element of x belongs nowhere: its first and last are None.
+        """
         for step in self.steps:
             if step.memory == "y" and step.kind == "store":
                 for value, place in zip(step.values, step.places, strict=True):
-                    yield value, place, value if self.kernel is COPY else Element(value.col, value.row)
+                    turned = value if value is None or self.kernel is COPY else Element(value.col, value.row)
+                    yield value, place, turned
 
     @property
-    def astray(self) -> list[tuple[Element, Element, Element]]:
+    def astray(self) -> list[Arrival]:
         """Those of the arrivals that do not belong where they are."""
         return [arrival for arrival in self.arrivals() if arrival[1] != arrival[2]]
 
@@ -127,7 +132,6 @@ def _shared_bytes(run: BlockRun) -> int:
 def _step(run: BlockRun, movement: Movement, lane: int, writer: Writers) -> Step:
     offset, size = int(movement.offset[lane]), run.element_bytes
     cells = range(offset, offset + movement.width, size)
-    values = np.ascontiguousarray(movement.values[lane]).view(f"u{size}")
     takes = movement.memory == "shared" and movement.kind == "load"
     return Step(
         line=run.line(movement),
@@ -136,6 +140,6 @@ def _step(run: BlockRun, movement: Movement, lane: int, writer: Writers) -> Step
         offset=offset,
         width=movement.width,
         places=tuple(run.element(movement.memory, cell) for cell in cells) if movement.memory in run.pitch else (),
-        values=tuple(run.element("x", int(value) * size) for value in values),
+        values=tuple(None if at == NONE else run.element("x", at * size) for at in movement.values[lane].tolist()),
         writers=tuple(run.thread(int(writer[cell])) for cell in cells) if takes else (),
     )

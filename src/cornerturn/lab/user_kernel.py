@@ -15,6 +15,7 @@ from cornerturn.kernels.grid import accepts_all
 from cornerturn.kernels.kernel import Argument, CudaProgram, CudaSource, Extent, Kernel, Launch
 from cornerturn.lab.cuda_text import CudaText, kernels_in, plain_name, take_apart
 from cornerturn.lab.expressions import evaluate, split, whole
+from cornerturn.lab.matrices import WORDS
 from cornerturn.toolchain import DEFAULT_ARCH, Image, Module, compile_source, unavailable_reason
 
 _UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -31,6 +32,7 @@ class Recipe:
         grid: blocks along x, y, z, for example ``ceil(cols/32),ceil(rows/32)``.
         args: one for each parameter: ``x``, ``y``, or an expression.
         shared: dynamic shared memory, bytes a block.
+        element_bytes: size of an element of x and y: 1, 2, 4, 8 or 16.
     """
 
     entry: str = ""
@@ -38,6 +40,7 @@ class Recipe:
     grid: str = ""
     args: str = "x,y,rows,cols"
     shared: str = "0"
+    element_bytes: str = "4"
 
     @staticmethod
     def of_comments(comments: Iterable[str], file: str) -> "Recipe":
@@ -87,6 +90,8 @@ def read_kernel(path: Path, asked: Mapping[str, str], arch: str = DEFAULT_ARCH) 
         if _given(recipe, option, path.name)
     }
     language = _language(path.name, text, parts)
+    if recipe.element_bytes not in map(str, WORDS):
+        raise UsageError(f"element_bytes must be 1, 2, 4, 8 or 16: got {recipe.element_bytes!r}")
     entry = recipe.entry or _only_kernel(_compiled(language(path.name, text, ()), parts, arch), parts, path.name)
     source = language(path.name, text, (entry,))
     launcher = Launcher(**trees, parameters=_parameters(_compiled(source, parts, arch).image(entry)))
@@ -96,7 +101,7 @@ def read_kernel(path: Path, asked: Mapping[str, str], arch: str = DEFAULT_ARCH) 
         family="user",
         source=source,
         entry=entry,
-        element_bytes=4,
+        element_bytes=int(recipe.element_bytes),
         launch=launcher.launch,
         refuses=accepts_all,
         lesson="",

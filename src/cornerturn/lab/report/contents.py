@@ -15,7 +15,6 @@ from cornerturn.lab.kernel_text import instance
 from cornerturn.lab.layouts import Arrangement, Grid, watch_layouts
 from cornerturn.lab.lesson_book import LESSONS
 from cornerturn.lab.lessons import learn
-from cornerturn.lab.matrices import distinct
 from cornerturn.lab.report.measured import Measured
 from cornerturn.lab.report.scenes import scenes
 from cornerturn.toolchain import DEFAULT_ARCH
@@ -67,9 +66,7 @@ def steps(entries: Sequence[Entry]) -> int:
 
 def _kernel(entry: Entry, rows: int, cols: int, arch: str, step: Step, before: int) -> Json:
     """One kernel: its result, and unless it did not run its source, its counts and its requests."""
-    (result,) = bench_on_emulator(
-        [entry], distinct(rows, cols), arch, lambda name, done: step(name, before + 0.5 * done)
-    )
+    (result,) = bench_on_emulator([entry], (rows, cols), arch, lambda name, done: step(name, before + 0.5 * done))
     record: Json = {"name": entry.name, "family": entry.family, "lesson": entry.lesson, "result": _result(result)}
     if not isinstance(entry, Kernel) or result.status not in ("valid", "wrong"):
         return record
@@ -80,7 +77,7 @@ def _kernel(entry: Entry, rows: int, cols: int, arch: str, step: Step, before: i
         "elementBytes": entry.element_bytes,
         "source": {
             "file": found.text.file,
-            "instance": instance(entry.source, entry.entry),
+            "instance": instance(entry.source, entry.at(rows, cols).entry),
             "first": found.text.first,
             "lines": found.text.lines,
         },

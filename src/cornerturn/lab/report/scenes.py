@@ -40,14 +40,12 @@ class _Moved:
 
     Attributes:
         turn: how often its instruction had been executed before.
-        values: flat indices of the elements of x that are moved, lanes x elements.
         writers: the threads that stored them in shared memory, for a load from there.
     """
 
     run: BlockRun
     movement: Movement
     turn: int
-    values: NDArray[np.int64]
     writers: NDArray[np.int64] | None
 
     @property
@@ -93,7 +91,7 @@ def scenes(kernel: Kernel, rows: int, cols: int, arch: str = DEFAULT_ARCH) -> Js
     """
     runs = [run_block(kernel, rows, cols, at, arch) for at in _chosen(kernel.launch(rows, cols).grid)]
     moved = [each for run in runs for each in _moved(run)]
-    image = build(kernel, arch)
+    image = build(kernel.at(rows, cols), arch)
     program = parse(image.ptx, image.symbol)
     crossed = cache(partial(_barriers_between, program))
     lists = _Lists()
@@ -133,8 +131,7 @@ def _moved(run: BlockRun) -> Iterator[_Moved]:
             continue
         key = movement.position, movement.kind, movement.memory
         turns[key] = turns.get(key, -1) + 1
-        values = np.ascontiguousarray(movement.values).view(f"u{run.element_bytes}").astype(np.int64)
-        yield _Moved(run, movement, turns[key], values, _writers(run, movement, writer))
+        yield _Moved(run, movement, turns[key], _writers(run, movement, writer))
 
 
 def _writers(run: BlockRun, movement: Movement, writer: Writers) -> NDArray[np.int64] | None:
@@ -163,7 +160,7 @@ def _formula(kernel: Kernel, same: Sequence[_Moved]) -> str:
     joined = Threads(*(np.concatenate([getattr(each, name) for each in threads]) for name in ("tx", "ty", "bx", "by")))
     offset = np.concatenate([each.movement.offset for each in same])
     run, memory = same[0].run, same[0].movement.memory
-    if memory == "shared":
+    if memory not in run.pitch:
         return byte_formula(joined, offset)
     return element_formula(_matrix(kernel, run, memory), joined, offset // run.element_bytes)
 
@@ -216,7 +213,7 @@ def _step(each: _Moved, mine: NDArray[np.intp], lists: _Lists, formula: int) -> 
         _picture(request, base, lists),
         base,
         formula,
-        *lists.shifted(each.values[mine].ravel().tolist()),
+        *lists.shifted(movement.values[mine].ravel().tolist()),
     ]
     if each.writers is not None:
         step += lists.shifted(each.writers[mine].ravel().tolist())
