@@ -244,6 +244,7 @@ __device__ void fill_tile(Unit* shared, const u8* x, const u8* x_origin, int row
     constexpr int STORE_WORDS = P * E / 4;
     static_assert(STORE_WORDS >= 1 && STORE_WORDS <= 4 && R % V == 0 && C % V == 0 && R % P == 0);
     static_assert(THREADS % UNIT_COLS == 0 && R % ROWS_A_TURN == 0);
+    static_assert(!QUADS || THREADS % (4 * UNIT_COLS) == 0);
     const int quad = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     constexpr int QUAD_COLS = QUADS ? UNIT_COLS / 8 : 1;
     const int unit_col = QUADS ? quad % QUAD_COLS * 8 + lane % 8 : threadIdx.x % UNIT_COLS;
@@ -331,6 +332,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     constexpr int WRITTEN = UNIT_ROWS - HALO;  // units of each row of y
     constexpr int LANES = lanes_for(WRITTEN, THREADS, C, HALO == 0 ? 1 : HALO * V);
     constexpr int COLS_A_TURN = THREADS / LANES;
+    static_assert(HALO == 0 || R * E % (HALO * UNIT) == 0);
     static_assert(HALO == 0 || COLS_A_TURN >= C || COLS_A_TURN * E % (HALO * UNIT) == 0);
     const int lane = threadIdx.x % LANES, c0 = threadIdx.x / LANES;
     u8* const begin = y + (col0 + c0) * pitch_out + i64(row0) * E;
