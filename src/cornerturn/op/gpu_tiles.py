@@ -26,7 +26,7 @@ SHARED_BYTES = 48 * 1024
 MAX_THREADS, MAX_RESIDENT_THREADS = 1024, 2048
 HALO = 2
 """Units by which windows of ragged tiles may begin before them: to a sector."""
-WEAVE_THREADS, ROWS_ITEMS = (64, 128, 256), (1, 2, 4)
+WEAVE_THREADS, ROWS_ITEMS = (64, 128, 256, 512), (1, 2, 4)
 
 _FORMAT = "cornerturn tiles 1"
 
