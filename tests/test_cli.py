@@ -133,6 +133,17 @@ class TestBench:
         assert "33 x 20" in done.stdout
         assert done.stdout.count(" valid") == 3
 
+    def test_an_input_of_larger_elements_goes_to_the_kernels_that_move_them(self, tmp_path):
+        path = saved(tmp_path / "x.npy", np.random.default_rng(1).random((33, 20)))
+        done = run("bench", "naive", "ragged_8", "--input", path)
+        assert done.exit_code == 0
+        assert "33 x 20, 8-byte elements" in done.stdout
+        assert [line.split()[-1] for line in done.stdout.splitlines() if line.startswith(("naive", "ragged"))] == [
+            "refused",
+            "valid",
+        ]
+        assert "refused: elements must have 4 bytes: those of x have 8: naive" in done.stdout
+
     def test_a_picture(self, tmp_path):
         pytest.importorskip("matplotlib", reason="matplotlib is not installed")
         path = tmp_path / "plot.svg"
@@ -147,7 +158,7 @@ class TestBench:
         assert list(tmp_path.iterdir()) == []
 
     def test_a_wrong_kernel_fails_and_is_written_down(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(bench_commands, "distinct", lambda rows, cols: np.zeros((rows, cols), np.uint32))
+        monkeypatch.setattr("cornerturn.lab.bench.distinct", lambda rows, cols, _: np.zeros((rows, cols), np.uint32))
         monkeypatch.setattr("cornerturn.lab.run.expected_output", lambda kernel, x: ~x.T)
         path = tmp_path / "out.json"
         done = run("bench", "naive", "--size", "8x8", "--json", path)
@@ -257,7 +268,7 @@ class TestTranspose:
             for size in ("0x5", "5x0", "-4x4", "4", "4x", "x4", "4x4x4", "4 x 4", "1e3x4", "٤x٤", "", "9" * 5000 + "x1")
         ),
         (["bench", "--size"], "Option '--size' requires an argument."),
-        (["bench", "--size", "4000000x4000000"], "size 4000000x4000000 needs 336,000.0 GB of main memory and "),
+        (["bench", "--size", "4000000x4000000"], "size 4000000x4000000 needs 192,000.0 GB of main memory and "),
         (["bench", "--device", "tpu"], "'tpu' is not one of 'auto', 'gpu', 'emulator'."),
         (["bench", "--device", "gpu"], "no GPU in tests"),
         (["bench", "--repeat", "0"], "'--repeat': 0 is not in the range x>=1."),

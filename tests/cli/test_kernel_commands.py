@@ -1,10 +1,11 @@
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
 
-from cornerturn.cli import main
+from cornerturn.cli import kernel_commands, main
 from cornerturn.kernels.catalogue import find, in_family
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.toolchain import build, compilation, unavailable_reason
@@ -40,6 +41,16 @@ class TestBuild:
         ]
         assert str(cache) in "".join(done.stdout.split())
         assert len(list(cache.iterdir())) == 4
+
+    def test_a_kernel_that_is_a_template_over_shapes_is_compiled_for_all_of_them(
+        self, cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        few = [kernel("tile_4"), replace(kernel("weave_4"), instances=kernel("weave_4").instances[:4])]
+        monkeypatch.setattr(kernel_commands, "in_family", lambda family: few)
+        done = run("build", "--family", "production")
+        assert done.exit_code == 0
+        assert done.stdout.splitlines()[0].split()[:3] == ["production.cu", "5", "kernels"]
+        assert len(list(cache.iterdir())) == 5
 
     @pytest.mark.skipif(
         unavailable_reason(kernel("cute_row_smem").source) is not None, reason="the CuTe DSL is not installed"

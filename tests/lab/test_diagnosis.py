@@ -139,3 +139,17 @@ def test_global_memory_comes_before_shared_memory():
         "Also the shared store: 32 wavefronts a request where 1 would do."
     )
     assert said[2].startswith("Line 4: neighbouring lanes mostly read 8 bytes apart")
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "said"),
+    [
+        ("tile_1", (256, 256), "Nothing is wasted"),
+        ("ragged_1", (1024, 1024), "but requests begin or end within sectors: whole ones waste none; tile_1 does"),
+        ("ragged_8", (101, 103), "but requests begin or end within sectors: whole ones waste none."),
+        ("rows_4", (256, 256), "tile_4 does (at 128 x 128: global load 16/16"),
+        ("weave_4", (4, 4096), "would spread these words over all banks."),  # no tile is offered for a short side
+    ],
+)
+def test_a_production_kernel_is_held_against_those_of_its_element_size(name, shape, said):
+    assert said in " ".join(explain(find(name), *shape).diagnosis)

@@ -22,6 +22,8 @@ Shape = tuple[int, int]
 
 _PLAIN: Shape = (128, 128)
 """A shape of full tiles and aligned rows for every kernel of the catalogue that takes more than a short side."""
+_STRIDED = 2
+"""How many times the ideal a global access takes at least when lanes do not lie beside each other."""
 _LONG = 2048
 """Elements of the other side, for one that does not: they too fill all blocks, and rows are aligned."""
 
@@ -134,6 +136,10 @@ def _busy_banks(footprint: Footprint) -> int:
 def _remedy(kernel: Kernel, rows: int, cols: int, worst: Traffic, counters: Counters, arch: str) -> str:
     if worst.place.startswith("shared"):
         advice = "Another pitch of the tile (padding) or a swizzle would spread these words over all banks"
+    elif _waste(worst) < _STRIDED:
+        advice = (
+            "Neighbouring lanes take neighbours, but requests begin or end within sectors: whole ones waste none"
+        )
     elif counters.shared_load_requests:
         advice = (
             f"The tile is there to turn the corner: let neighbouring lanes take neighbours along "
@@ -144,7 +150,7 @@ def _remedy(kernel: Kernel, rows: int, cols: int, worst: Traffic, counters: Coun
             "One end is always strided while an element goes straight from x to y: a tile in shared memory turns the "
             "corner, so that both ends are contiguous"
         )
-    for cure in _candidates(kernel, rows, cols):
+    for cure in () if kernel.refuses(*_PLAIN) else _candidates(kernel, rows, cols):
         if (counts := _clean_counts(cure, arch)) is not None:
             return f"{advice}; {cure.name} does (at {_PLAIN[0]} x {_PLAIN[1]}: {_summary(counts)})."
     return f"{advice}."

@@ -129,8 +129,8 @@ def watch_layouts(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Layouts:
     if kernel is COPY:
         raise UsageError(f"{kernel.name} transposes nothing: choose a kernel that does")
     if kernel.element_bytes != ELEMENT_BYTES:
-        size = kernel.element_bytes
-        raise UsageError(f"{kernel.name} moves elements of {size} bytes: layouts are shown for {ELEMENT_BYTES} bytes")
+        size = f"{kernel.element_bytes} byte{'' if kernel.element_bytes == 1 else 's'}"
+        raise UsageError(f"{kernel.name} moves elements of {size}: layouts are shown for {ELEMENT_BYTES} bytes")
     seen = _Seen(kernel.name)
     seen.movements.extend(run_block(kernel, EXTENT, EXTENT, (0, 0), arch).movements)
     read, write = seen.holding("load", "x"), seen.holding("store", "y")

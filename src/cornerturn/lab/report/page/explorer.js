@@ -218,9 +218,9 @@ class Explorer {
 
   // Cells of a grid that lane number n of a request touches.
   cells(request, n) {
-    const words = Math.max(1, request.width / 4);
-    return Array.from({ length: words }, (_, word) => {
-      const offset = request.offsets[n] + 4 * word;
+    const size = request.memory === "shared" ? 4 : this.kernel.elementBytes;
+    return Array.from({ length: Math.max(1, request.width / size) }, (_, cell) => {
+      const offset = request.offsets[n] + size * cell;
       if (request.memory === "shared") return [Math.floor(offset / 128), (offset >> 2) % SHARED_COLUMNS];
       const [row, col] = elementAt(this.kernel, request.memory, offset);
       const { top, left } = this.windows[request.memory];

@@ -144,7 +144,9 @@ function numberCell(value) {
 // What the kernels do to the matrix: a copy does not turn it, and a view moves nothing.
 function whatRan() {
   const turning = LAB.kernels.filter((kernel) => kernel.blocks && kernel.family !== "controls").length;
-  const matrix = `${LAB.rows} x ${LAB.cols} matrix of 4-byte elements`;
+  const sizes = [...new Set(LAB.kernels.map((kernel) => kernel.elementBytes).filter(Boolean))].sort((a, b) => a - b);
+  const elements = sizes.length > 1 ? `elements of ${sizes.join(", ")} bytes` : `${sizes[0] ?? 4}-byte elements`;
+  const matrix = `${LAB.rows} x ${LAB.cols} matrix of ${elements}`;
   const controls = [
     KERNELS.has("copy") && "copy moves it as it is",
     KERNELS.has("view") && "view moves nothing",

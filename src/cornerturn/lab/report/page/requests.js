@@ -57,15 +57,21 @@ function elementAt(kernel, memory, offset) {
   return [Math.floor(index / kernel.pitch[memory]), index % kernel.pitch[memory]];
 }
 
-// Words for a place: y[3, 0..3], or the byte of shared memory and its bank.
+// Words for a place: y[3, 0..3], or the byte of shared memory and its bank, or the byte of a variable.
 function placeName(kernel, request, offset) {
   if (request.memory === "shared") return `shared +${offset}, bank ${(offset >> 2) % 32}`;
+  if (!(request.memory in kernel.pitch)) return `${request.memory} +${offset}`;
   const [row, col] = elementAt(kernel, request.memory, offset);
   const count = request.width / kernel.elementBytes;
   return `${request.memory}[${row}, ${col}${count > 1 ? `..${col + count - 1}` : ""}]`;
 }
 
-function valueNames(kernel, values) {
+// Negative numbers stand for what is no element of x, such as an address.
+function valueNames(kernel, moved) {
+  const values = moved.filter((index) => index >= 0);
+  if (!values.length) return "no element of x";
+  if (values.length < moved.length)
+    return `${valueNames(kernel, values)} and ${moved.length - values.length} that are none`;
   const places = values.map((index) => [Math.floor(index / kernel.pitch.x), index % kernel.pitch.x]);
   const [[row, col]] = places;
   if (places.length > 1 && places.every(([r, c], n) => r === row && c === col + n)) {
