@@ -269,6 +269,21 @@ def test_shuffle(element: int) -> None:
         assert sum(a.sectors for a in stores if a.width == 16) <= written / 32 + 4 * kernel.launch.grid[0]
 
 
+@pytest.mark.parametrize(("element", "record"), [(1, 3), (1, 13), (2, 5), (4, 3)])
+def test_records(element: int, record: int) -> None:
+    for shape, x_skew, y_skew in (
+        ((1, 257, 83, record), 0, 0),
+        ((2, 30, 300, record), 1, 3),
+        ((1, 400, 5, record), 0, 5),
+    ):
+        batch, cols, rows, _ = moved_axes(shape, (0, 2, 1, 3), element)
+        kernel = production.records(element, record, rows, cols, [batch])
+        emulation = run(kernel, shape, (0, 2, 1, 3), element, x_skew * element, y_skew * element)
+        stores = [a for a in emulation.accesses if (a.space, a.kind, a.width) == ("global", "store", 16)]
+        lines = shape[0] * shape[2]
+        assert sum(a.sectors for a in stores) <= math.prod(shape) * element / 32 + 4 * lines
+
+
 BOXES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((3,) * 8, tuple(range(7, -1, -1))),
     ((2,) * 12, tuple(range(11, -1, -1))),

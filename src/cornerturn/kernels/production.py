@@ -294,6 +294,36 @@ def shuffle(
     return Production(f"shuffle<{element}, {threads}, {_room(len(axes))}>", launch)
 
 
+def records(
+    element: int, record: int, rows: MoveAxis, cols: MoveAxis, outer: Sequence[MoveAxis], threads: int = 256
+) -> Production:
+    """Return the launch of ``records``: a matrix of records of a few elements each, contiguous in x and in y.
+
+    Args:
+        element: bytes, 1 to 8.
+        record: elements of a record, together less than 16 bytes.
+        rows: the axis along which records follow one another in y.
+        cols: the same in x.
+        outer: all other axes, in y's order.
+        threads: of a block.
+    """
+    size = record * element
+    tall, wide = record_tile(size)
+    lead = ceil_div(SECTOR, size)
+    units = ceil_div(wide * size, UNIT) + 1
+    tiles = [(ceil_div(rows[0] + lead, tall), 0, 0), (ceil_div(cols[0], wide), 0, 0)]
+    divisors = [(record, 0, 0), (units, 0, 0), (tall * size // (4 * UNIT), 0, 0)]
+    axes = [*divisors, *tiles, *reversed(outer)]
+    first, last = _reach([(record, element, element), rows, cols, *outer])
+    extents = map(np.int32, (rows[0], cols[0], tall, wide, lead))
+    strides = map(np.int64, (rows[1], cols[2], first, last + element))
+    shared_bytes = (tall + lead) * (units | 1) * UNIT
+    launch = Launch(
+        (_blocks(axes[3:]), 1, 1), (threads, 1, 1), ("x", "y", *extents, *strides, _pack_axes(axes)), shared_bytes
+    )
+    return Production(f"records<{element}, {threads}, {_room(len(axes))}>", launch)
+
+
 def box(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Production:
     """Return the launch of ``box``: any axes, any strides; bytes move as elements.
 
@@ -325,6 +355,15 @@ def box(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Productio
         packed[name]["axis"][:count] = len(axes) - 1 - packed[name]["axis"][:count]
     entry = f"box<{element}, {volume_limit}, {BOX_TABLE}, {threads}, {room}>"
     return Production(entry, Launch((math.prod(tiles), 1, 1), (threads, 1, 1), ("x", "y", packed[()])))
+
+
+RECORDS_TALL, RECORDS_WIDE = 384, 240
+"""Bytes of a row of y and of a row of x that a tile of records takes about."""
+
+
+def record_tile(size: int) -> tuple[int, int]:
+    """Return the rows and columns of a tile of records of ``size`` bytes: rows of y in whole lines of windows."""
+    return ceil_div(RECORDS_TALL, 64 * size) * 64, RECORDS_WIDE // (8 * size) * 8
 
 
 SHUFFLE_VOLUME = 1024

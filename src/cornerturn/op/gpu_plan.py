@@ -21,6 +21,8 @@ from cornerturn.kernels.production import (
     box,
     ragged_rows,
     ragged_weave,
+    record_tile,
+    records,
     rows,
     shuffle,
     tile,
@@ -246,9 +248,27 @@ def _by_rows(move: Move, tiling: Tiling) -> Production | None:
     last, element = move.axes[-1], move.element
     if last.stride_in != element or last.stride_out != element or last.extent >= INDEX_LIMIT // 2:
         return None
-    if element <= FEW_ELEMENT and last.extent * element >= UNIT:
-        return ragged_rows(element, move.axes)
+    if element <= FEW_ELEMENT:
+        moved = ragged_rows(element, move.axes) if last.extent * element >= UNIT else _recorded(move)
+        if moved is not None:
+            return moved
     return rows(move.element, _blocked(move.axes), items=tiling.rows_items[move.element])
+
+
+def _recorded(move: Move) -> Production | None:
+    """Take rows of few elements for the records of a matrix."""
+    *others, record = move.axes
+    size = record.extent * move.element
+    row = next((axis for axis in others if axis.stride_out == size), None)
+    col = next((axis for axis in others if axis.stride_in == size), None)
+    if row is None or col is None or row is col:
+        return None
+    tall, wide = record_tile(size)
+    covered = ceil_div(row.extent, tall) * tall * ceil_div(col.extent, wide) * wide
+    if covered > WASTE_LIMIT * row.extent * col.extent:
+        return None
+    outer = [axis for axis in others if axis is not row and axis is not col]
+    return records(move.element, record.extent, row, col, outer)
 
 
 def _blocked(axes: tuple[Axis, ...]) -> list[Axis]:
