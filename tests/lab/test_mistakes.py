@@ -80,3 +80,20 @@ def test_pitch_of_x():
     found = recognise(y, x.T, x, np.ones(x.size, dtype=bool))
     assert found.kind == "wrong pitch of x"
     assert "rows of x are taken 40 elements apart and not 64" in found.message
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+def test_larger_elements_tell_what_went_wrong_and_smaller_ones_that_it_did(size):
+    x = distinct(40, 24, size)
+    everywhere = np.ones(x.size, dtype=bool)
+    assert recognise(x.T.copy(), x.T, x, everywhere) is None
+    found = recognise(x.reshape(24, 40), x.T, x, everywhere)
+    assert found.kind == ("not transposed" if size >= 4 else "wrong elements")
+    place = "y[{}, {}]".format(*divmod(found.index, 40))
+    got, due = (each[divmod(found.index, 40)].tobytes()[::-1].hex() for each in (x.reshape(24, 40), x.T))
+    assert size >= 4 or found.message.endswith(f"{place} is 0x{got} and should be 0x{due}")
+    holes = everywhere.copy()
+    holes[7] = False
+    y = poison(x.T)
+    y.reshape(-1)[holes] = x.T.reshape(-1)[holes]
+    assert recognise(y, x.T, x, holes).kind == "elements never written"

@@ -1,5 +1,7 @@
 """One thread's way, for every kernel; the steps must agree with each other, and y with x."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from rich.console import Console
@@ -162,7 +164,45 @@ def test_a_refused_shape_is_refused_with_the_rule():
         ([(3, 4), (4, 4)], "(3..4, 4)"),
         ([(3, 4), (3, 6)], "(3, 4) (3, 6)"),
         ([(3, 4), (4, 5)], "(3, 4) (4, 5)"),
+        ([(3, 6), (3, 7), (4, 0), (4, 1), (4, 2)], "(3, 6..7) (4, 0..2)"),
+        ([(3, 6), (4, 6), (0, 7), (1, 7), (1, 8)], "(3..4, 6) (0..1, 7) (1, 8)"),
     ],
 )
 def test_neighbours_are_written_together(elements, text):
     assert span([Element(*each) for each in elements]) == text
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+def test_elements_of_any_size_are_told_apart(size):
+    """More elements than a byte or two number: where a value is from is seen all the same."""
+    kernel, rows, cols = find(f"tile_{size}"), 256, 512
+    last = kernel.launch(rows, cols).grid[0] - 1
+    followed = trace(kernel, rows, cols, (last, 0), (37, 0))
+    assert followed.astray == []
+    assert all(value.row * cols + value.col > 2**16 for value, _, _ in followed.arrivals())
+    assert len(list(followed.arrivals())) >= 4
+
+
+def test_what_is_no_element_of_x_is_said_to_be_none():
+    body = "tile[t] = t; tile[32 + t] = x[t]; __syncthreads(); y[t] = tile[32 + tile[t]] + (t == 9);"
+    followed = trace(kernel_of(body), 1, 32, (0, 0), (9, 0))
+    assert [step.values for step in followed.steps if step.kind == "store"] == [
+        (None,),
+        (Element(0, 9),),
+        (None,),
+    ]
+    assert printed(followed)[-1] == "What arrives at y[9, 0] is no element of x."
+    assert followed.astray == [(None, Element(9, 0), None)]
+    rows = [" ".join(line.split()) for line in printed(followed)]
+    assert any(row.endswith("stores shared, bank 9 +36 none") for row in rows)
+
+
+def test_a_variable_of_the_module_is_no_matrix():
+    kernel = kernel_of("y[t] = x[t ^ table[t]];")
+    text = kernel.source.text.replace('extern "C"', '__device__ unsigned table[32] = {1, 1};\nextern "C"')
+    followed = trace(replace(kernel, source=CudaSource("k.cu", text, ("k",))), 1, 32, (0, 0), (1, 0))
+    assert [(step.memory, step.offset, step.values) for step in followed.steps] == [
+        ("variable", 4, (None,)),
+        ("x", 0, (Element(0, 0),)),
+        ("y", 4, (Element(0, 0),)),
+    ]

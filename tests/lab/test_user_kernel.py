@@ -1,5 +1,6 @@
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -211,3 +212,22 @@ def test_a_template_of_a_program_is_instantiated(file):
 def test_an_error_of_a_program_has_its_line(file):
     with pytest.raises(CompileError, match=r"k\.cu\(2\): error: expected"):
         read_kernel(file(MAIN.replace("x[i];", "x[i]")), LAUNCH)
+
+
+@pytest.mark.parametrize(
+    ("size", "element"), [(1, "char"), (2, "short"), (4, "float"), (8, "double"), (16, "double2")], ids=str
+)
+def test_elements_of_any_size_are_checked(file, size, element):
+    text = f"typedef {element} T;\n" + PLAIN.replace("float", "T")
+    header = f"// cornerturn: element_bytes={size} block=128 grid=ceil(rows*cols/128)\n"
+    assert check(read_kernel(file(header + text), {}), [(33, 20), (64, 64)]).passed
+    kernel = read_kernel(file(text), {**LAUNCH, "element_bytes": str(size)})
+    assert kernel.element_bytes == size
+    found = check(replace(kernel, element_bytes=2 * size if size < 16 else 8), [(33, 20)])
+    assert not found.passed
+
+
+@pytest.mark.parametrize("size", ["3", "0", "32", "", "four"])
+def test_other_element_sizes_are_refused(file, size):
+    with pytest.raises(UsageError, match=f"element_bytes must be 1, 2, 4, 8 or 16: got '{size}'"):
+        read_kernel(file(PLAIN), {**LAUNCH, "element_bytes": size})

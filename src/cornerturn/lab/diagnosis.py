@@ -137,9 +137,7 @@ def _remedy(kernel: Kernel, rows: int, cols: int, worst: Traffic, counters: Coun
     if worst.place.startswith("shared"):
         advice = "Another pitch of the tile (padding) or a swizzle would spread these words over all banks"
     elif _waste(worst) < _STRIDED:
-        advice = (
-            "Neighbouring lanes take neighbours, but requests begin or end within sectors: whole ones waste none"
-        )
+        advice = "Neighbouring lanes take neighbours, but requests begin or end within sectors: whole ones waste none"
     elif counters.shared_load_requests:
         advice = (
             f"The tile is there to turn the corner: let neighbouring lanes take neighbours along "
