@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cornerturn.emulator import Emulation, Memory, emulate
-from cornerturn.kernels import production
-from cornerturn.kernels.production import MoveAxis, Production, TileShape
+from cornerturn.kernels import gathers, production
+from cornerturn.kernels.moves import MoveAxis, division
+from cornerturn.kernels.production import Production, TileShape
 from cornerturn.toolchain import compile_source
 
 ELEMENTS = (1, 2, 4, 8, 16)
@@ -262,7 +263,7 @@ def test_shuffle(element: int) -> None:
         ((1, 2, 31, 32), (0, 1, 3, 2), 0, 0),
     ):
         outer, batch, *inner = moved_axes(shape, order, element)
-        kernel = production.shuffle(element, inner, batch, [outer])
+        kernel = gathers.shuffle(element, inner, batch, [outer])
         emulation = run(kernel, shape, order, element, x_skew * element, y_skew * element)
         stores = [a for a in emulation.accesses if (a.space, a.kind) == ("global", "store")]
         written = math.prod(shape) * element
@@ -277,7 +278,7 @@ def test_records(element: int, record: int) -> None:
         ((1, 400, 5, record), 0, 5),
     ):
         batch, cols, rows, _ = moved_axes(shape, (0, 2, 1, 3), element)
-        kernel = production.records(element, record, rows, cols, [batch])
+        kernel = gathers.records(element, record, rows, cols, [batch])
         emulation = run(kernel, shape, (0, 2, 1, 3), element, x_skew * element, y_skew * element)
         stores = [a for a in emulation.accesses if (a.space, a.kind, a.width) == ("global", "store", 16)]
         lines = shape[0] * shape[2]
@@ -300,7 +301,7 @@ BOXES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize(("shape", "order"), BOXES)
 def test_box(element: int, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
-    run(production.box(element, moved_axes(shape, order, element)), shape, order, element, element % 16, 3 * element)
+    run(gathers.box(element, moved_axes(shape, order, element)), shape, order, element, element % 16, 3 * element)
 
 
 @given(st.data())
@@ -308,12 +309,12 @@ def test_box(element: int, shape: tuple[int, ...], order: tuple[int, ...]) -> No
 def test_box_takes_any_permutation(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5)))
     order = tuple(data.draw(st.permutations(range(len(shape)))))
-    run(production.box(2, moved_axes(shape, order, 2)), shape, order, 2)
+    run(gathers.box(2, moved_axes(shape, order, 2)), shape, order, 2)
 
 
 @given(st.integers(1, 2**31 - 1), st.integers(0, 2**31 - 1))
 def test_division_is_exact(divisor: int, n: int) -> None:
-    magic, shift = production.division(divisor)
+    magic, shift = division(divisor)
     assert 0 < magic < 2**32
     for number in (n, n // divisor * divisor, max(n // divisor * divisor - 1, 0)):
         assert ((magic * number >> 32) + number) >> shift == number // divisor

@@ -6,10 +6,11 @@ The number in a name is the element's size in bytes. Tiles are those of large pr
 from collections.abc import Callable
 from dataclasses import replace
 
-from cornerturn.kernels import production
+from cornerturn.kernels import gathers, production
 from cornerturn.kernels.grid import Rule, first_broken
 from cornerturn.kernels.kernel import Kernel, Launch
-from cornerturn.kernels.production import INDEX_LIMIT, UNIT, MoveAxis, Production
+from cornerturn.kernels.moves import INDEX_LIMIT, UNIT, MoveAxis
+from cornerturn.kernels.production import Production
 from cornerturn.kernels.production_tiles import ALIGNED_TILES, GROUPS, RAGGED_TILES
 
 Shape = tuple[int, int]
@@ -54,7 +55,7 @@ def _rows(element: int, rows: int, cols: int) -> Production:
 
 def _box(element: int, rows: int, cols: int) -> Production:
     down, along = _axes(element, rows, cols)
-    return production.box(element, [along, down])
+    return gathers.box(element, [along, down])
 
 
 def _weaves(element: int, short: int, long: int) -> bool:

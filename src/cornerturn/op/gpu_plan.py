@@ -10,21 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cornerturn.errors import UsageError
+from cornerturn.kernels.gathers import SHUFFLE_VOLUME, box, record_tile, records, shuffle
 from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.moves import INDEX_LIMIT, SECTOR, UNIT
 from cornerturn.kernels.production import (
-    INDEX_LIMIT,
-    SECTOR,
-    SHUFFLE_VOLUME,
-    UNIT,
     Production,
     TileShape,
-    box,
     ragged_rows,
     ragged_weave,
-    record_tile,
-    records,
     rows,
-    shuffle,
     tile,
     tile_run,
     weave,

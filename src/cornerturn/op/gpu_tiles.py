@@ -14,7 +14,8 @@ from typing import Any
 
 from cornerturn.errors import CornerturnError, UsageError
 from cornerturn.files import read_text, refuse, replacing
-from cornerturn.kernels.production import UNIT, TileShape
+from cornerturn.kernels.moves import UNIT
+from cornerturn.kernels.production import TileShape
 from cornerturn.kernels.production_tiles import ALIGNED_TILES, GROUPS, RAGGED_TILES
 from cornerturn.toolchain import cache_folder
 

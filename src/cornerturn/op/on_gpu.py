@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from cornerturn.errors import DeviceError
-from cornerturn.kernels.production import SECTOR, Production
+from cornerturn.kernels.moves import SECTOR
+from cornerturn.kernels.production import Production
 from cornerturn.op.arrays import StridedView
 from cornerturn.op.gpu_plan import plan
 from cornerturn.op.gpu_tiles import Target, tiling_of

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cornerturn.kernels.production import UNIT, Production, TileShape
+from cornerturn.kernels.moves import UNIT
+from cornerturn.kernels.production import Production, TileShape
 from cornerturn.op.gpu_plan import plan
 from cornerturn.op.gpu_tiles import ELEMENTS, MAX_RESIDENT_THREADS, ROWS_ITEMS, WEAVE_THREADS, Tiling, obeys
 from cornerturn.op.problem import Problem, canonical

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from cornerturn.errors import CompileError, DeviceError
 from cornerturn.gpu import Buffer, Device, time_launches
-from cornerturn.kernels.production import UNIT, Production, rows
+from cornerturn.kernels.moves import UNIT
+from cornerturn.kernels.production import Production, rows
 from cornerturn.op.gpu_bits import Bits
 from cornerturn.op.gpu_tiles import Target, default_for, forget, store
 from cornerturn.op.on_gpu import Launcher, forget_plans, target_of
