@@ -487,11 +487,10 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int part = 0; part < 2; ++part) {
             const u64 address = __cvta_generic_to_global(x + at[part]), unit = address & ~u64(UNIT - 1);
+            const bool wanted = whole[i] && (part == 0 || straddles);
             shift[i][part] = u32(address) % UNIT;
-            low[i][part] = high[i][part] = {};
-            if (!whole[i] || (part == 1 && !straddles)) continue;
-            low[i][part] = fetch_unit<false>(unit);
-            high[i][part] = fetch_unit<false, UNIT>(unit);
+            low[i][part] = wanted ? fetch_unit<false>(unit) : Unit{};
+            high[i][part] = wanted ? fetch_unit<false, UNIT>(unit) : Unit{};
         }
     }
 #pragma unroll
@@ -539,43 +538,48 @@ __device__ u32 woven_word(const Unit (&unit)[K], int word) {
     }
 }
 
+// Where unit `unit` of records of K units lies in shared memory. Neighbouring threads take neighbouring units on one side
+// and units K apart on the other; one unit of padding after every common multiple of K and eight keeps eight threads on
+// eight different groups of four banks on both. Odd distances need none.
+template <int K>
+__device__ constexpr int padded(int unit) {
+    constexpr int EVERY = K % 8 == 0 ? K : K % 4 == 0 ? 2 * K : 4 * K;
+    return K % 2 != 0 ? unit : unit + unit / EVERY;
+}
+
 // weave: one short axis of K elements. Interleaving, K rows of x become records of K in y; else records of x become
 //   K rows of y. A thread turns V records in registers. The side of the records is one contiguous run, which the
-//   warp passes through shared memory, so that its accesses are contiguous too: K units a thread, an odd pitch.
+//   warp passes through shared memory, so that its accesses are contiguous too.
 template <int E, int K, int THREADS, bool INTERLEAVE, int AXES>
 __global__ void __launch_bounds__(THREADS)
     weave(const u8* x, u8* y, u32 groups, i64 pitch, const __grid_constant__ Axes<AXES> axes) {
-    constexpr int PITCH = K | 1;
-    __shared__ Unit shared[THREADS * PITCH];
+    constexpr int HELD = padded<K>(WARP * K);
+    __shared__ Unit shared[THREADS / WARP * HELD];
 
     u32 n = blockIdx.x;
     const u32 group0 = next_coordinate(n, axes.axis[0]) * THREADS + threadIdx.x / WARP * WARP;
     enter(axes, 1, n, x, y);
     const u32 lane = threadIdx.x % WARP, group = group0 + lane;
-    Unit* const staged = shared + threadIdx.x / WARP * WARP * PITCH;
+    Unit* const staged = shared + threadIdx.x / WARP * HELD;
     const u32 left = group0 < groups ? (groups - group0) * K : 0;  // units of records from this warp's first on
     Unit read[K], write[K];
 
     if constexpr (INTERLEAVE) {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
-            read[k] = {};
-            if (group < groups) read[k] = fetch_element<UNIT>(x + k * pitch + i64(group) * UNIT);
+            read[k] = group < groups ? fetch_element<UNIT>(x + k * pitch + i64(group) * UNIT) : Unit{};
         }
     } else {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
-            read[k] = {};
-            if (lane + k * WARP < left) read[k] = fetch_element<UNIT>(x + (i64(group0) * K + lane + k * WARP) * UNIT);
+            const u32 unit = lane + k * WARP;
+            read[k] = unit < left ? fetch_element<UNIT>(x + (i64(group0) * K + unit) * UNIT) : Unit{};
         }
 #pragma unroll
-        for (int k = 0; k < K; ++k) {
-            const u32 unit = lane + k * WARP;
-            staged[unit / K * PITCH + unit % K] = read[k];
-        }
+        for (int k = 0; k < K; ++k) staged[padded<K>(lane + k * WARP)] = read[k];
         __syncwarp();
 #pragma unroll
-        for (int k = 0; k < K; ++k) read[k] = staged[lane * PITCH + k];
+        for (int k = 0; k < K; ++k) read[k] = staged[padded<K>(lane * K + k)];
     }
 #pragma unroll
     for (int word = 0; word < 4 * K; ++word) {
@@ -583,12 +587,12 @@ __global__ void __launch_bounds__(THREADS)
     }
     if constexpr (INTERLEAVE) {
 #pragma unroll
-        for (int k = 0; k < K; ++k) staged[lane * PITCH + k] = write[k];
+        for (int k = 0; k < K; ++k) staged[padded<K>(lane * K + k)] = write[k];
         __syncwarp();
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const u32 unit = lane + k * WARP;
-            if (unit < left) emit(y + (i64(group0) * K + unit) * UNIT, staged[unit / K * PITCH + unit % K]);
+            if (unit < left) emit(y + (i64(group0) * K + unit) * UNIT, staged[padded<K>(unit)]);
         }
     } else {
 #pragma unroll
@@ -607,9 +611,9 @@ template <int E, int K, int THREADS, bool INTERLEAVE, bool X_UNITS, int HALO, in
 __global__ void __launch_bounds__(THREADS)
     ragged_weave(const u8* x, u8* y, int records, i64 pitch, i64 x_first, i64 x_end,
                  const __grid_constant__ Axes<AXES> axes) {
-    constexpr int V = UNIT / E, PITCH = K | 1;
+    constexpr int V = UNIT / E;
     constexpr int OWN = THREADS - HALO;  // groups that a block writes
-    __shared__ Unit staged[THREADS * PITCH + 1];
+    __shared__ Unit staged[padded<K>(THREADS * K) + 1];
 
     const u8* const x_origin = x;
     u32 n = blockIdx.x;
@@ -644,16 +648,13 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int k = 0; k < K; ++k) read[k] = fetch_run(t + k * THREADS);
 #pragma unroll
-        for (int k = 0; k < K; ++k) {
-            const int unit = t + k * THREADS;
-            staged[unit / K * PITCH + unit % K] = read[k];
-        }
-        if (!X_UNITS && t == 0) staged[THREADS * PITCH] = fetch_run(THREADS * K);
+        for (int k = 0; k < K; ++k) staged[padded<K>(t + k * THREADS)] = read[k];
+        if (!X_UNITS && t == 0) staged[padded<K>(THREADS * K)] = fetch_run(THREADS * K);
         __syncthreads();
 #pragma unroll
-        for (int k = 0; k < K; ++k) read[k] = staged[t * PITCH + k];
+        for (int k = 0; k < K; ++k) read[k] = staged[padded<K>(t * K + k)];
         if constexpr (!X_UNITS) {
-            const Unit next = staged[(t + 1) * PITCH];
+            const Unit next = staged[padded<K>((t + 1) * K)];
 #pragma unroll
             for (int k = 0; k < K; ++k) read[k] = funnel<E>(read[k], k + 1 < K ? read[k + 1] : next, skew);
         }
@@ -664,7 +665,7 @@ __global__ void __launch_bounds__(THREADS)
         write[word / 4].w[word % 4] = woven_word<E, K, INTERLEAVE>(read, word);
     }
 #pragma unroll
-    for (int k = 0; k < K; ++k) staged[INTERLEAVE ? t * PITCH + k : k * THREADS + t] = write[k];
+    for (int k = 0; k < K; ++k) staged[INTERLEAVE ? padded<K>(t * K + k) : k * THREADS + t] = write[k];
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < K; ++k) {
@@ -674,7 +675,7 @@ __global__ void __launch_bounds__(THREADS)
         u8* const begin = y + (INTERLEAVE ? 0 : k * pitch) + own;
         const int before = HALO == 0 ? 0 : u32(__cvta_generic_to_global(begin)) % SECTOR;
         const int at = HALO * (INTERLEAVE ? K * UNIT : UNIT) - before + window * UNIT;
-        const auto unit = [&](int i) { return staged + (INTERLEAVE ? i / K * PITCH + i % K : k * THREADS + i); };
+        const auto unit = [&](int i) { return staged + (INTERLEAVE ? padded<K>(i) : k * THREADS + i); };
         const i64 element = (own - before) / E + window * V;
         emit_window<E, HALO != 0>(begin - before + window * UNIT, unit, at, element, i64(records) * (INTERLEAVE ? K : 1));
     }
