@@ -173,7 +173,7 @@ def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, ste
             return run_emulated(kernel, words, arch, lambda done, blocks: step(kernel.name, before + done / blocks))
 
         step(entry.name, index)
-        yield _result(entry, x, "emulator", run)
+        yield result_of(entry, x, "emulator", run)
 
 
 def bench_on_gpu(
@@ -209,7 +209,7 @@ def bench_on_gpu(
 
     for index, entry in enumerate(entries):
         step(entry.name, index)
-        result = _result(entry, x, "gpu", run)
+        result = result_of(entry, x, "gpu", run)
         yield replace(result, roof_seconds=roof(result.element_bytes).seconds) if result.timing else result
 
 
@@ -246,7 +246,17 @@ def _matrices(x: Given, device: Device | None = None) -> Callable[[int], Matrix]
     return matrix
 
 
-def _result(entry: Kernel | View, x: Given, device: Literal["gpu", "emulator"], run: Callable[[Kernel], Run]) -> Result:
+def result_of(
+    entry: Kernel | View, x: Given, device: Literal["gpu", "emulator"], run: Callable[[Kernel], Run]
+) -> Result:
+    """Return what comes of a run: ``run(entry)``, unless there is nothing to run or the entry refuses x.
+
+    Args:
+        entry: of the catalogue.
+        x: rows x cols, or the matrix.
+        device: where it runs.
+        run: its errors become the result's status.
+    """
     rows, cols = x if isinstance(x, tuple) else x.shape
     own_bytes = entry.element_bytes if isinstance(entry, Kernel) else ELEMENT_BYTES
     element_bytes = own_bytes if isinstance(x, tuple) else x.itemsize

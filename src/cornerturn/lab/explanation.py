@@ -14,7 +14,7 @@ from cornerturn.lab.footprint import Alike, footprints
 from cornerturn.lab.kernel_text import KernelText, kernel_text
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.observation import BlockRun, run_block
-from cornerturn.lab.run import Progress, run_emulated
+from cornerturn.lab.run import Progress, Run, run_emulated
 from cornerturn.toolchain import DEFAULT_ARCH
 
 
@@ -64,7 +64,7 @@ class Explanation:
         at, warp: block and warp that the requests are of.
         requests: of that warp, in the order of execution.
         diagnosis: sentences computed from the counts.
-        faults: why the run is not valid, if it is not.
+        run: of the whole launch, of which the counts are.
         block: the run of the block that the requests are of.
     """
 
@@ -78,8 +78,13 @@ class Explanation:
     warp: int
     requests: tuple[Alike, ...]
     diagnosis: tuple[str, ...]
-    faults: tuple[str, ...]
+    run: Run
     block: BlockRun
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the run is not valid, if it is not."""
+        return self.run.faults
 
     def name(self, matrix: str, offset: int) -> str:
         """The element at a byte offset, as ``y[3, 0]``; the byte itself of what is no matrix."""
@@ -134,7 +139,7 @@ def explain(
         warp=warp,
         requests=requests,
         diagnosis=diagnose(kernel, rows, cols, count(accesses), requests, arch),
-        faults=run.faults,
+        run=run,
         block=block,
     )
 

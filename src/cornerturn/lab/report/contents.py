@@ -8,15 +8,17 @@ from cornerturn import __version__
 from cornerturn.emulator.counters import SECTOR_BYTES
 from cornerturn.errors import CornerturnError
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab.bench import Result, Step, bench_on_emulator
+from cornerturn.lab.bench import Result, Step, result_of
 from cornerturn.lab.evidence import Numbers
-from cornerturn.lab.explanation import LineCount, explain
+from cornerturn.lab.explanation import Explanation, LineCount, explain
 from cornerturn.lab.kernel_text import instance
 from cornerturn.lab.layouts import Arrangement, Grid, watch_layouts
 from cornerturn.lab.lesson_book import LESSONS
 from cornerturn.lab.lessons import learn
+from cornerturn.lab.matrices import require_memory
 from cornerturn.lab.report.measured import Measured
 from cornerturn.lab.report.scenes import scenes
+from cornerturn.lab.run import Run
 from cornerturn.toolchain import DEFAULT_ARCH
 
 Json = dict[str, Any]
@@ -66,12 +68,22 @@ def steps(entries: Sequence[Entry]) -> int:
 
 def _kernel(entry: Entry, rows: int, cols: int, arch: str, step: Step, before: int) -> Json:
     """One kernel: its result, and unless it did not run its source, its counts and its requests."""
-    (result,) = bench_on_emulator([entry], (rows, cols), arch, lambda name, done: step(name, before + 0.5 * done))
+    explained: list[Explanation] = []
+
+    def run(kernel: Kernel) -> Run:
+        require_memory(rows, cols, element_bytes=kernel.element_bytes)
+        explained.append(explain(kernel, rows, cols, arch=arch, progress=told))
+        return explained[0].run
+
+    def told(done: int, blocks: int) -> None:
+        step(entry.name, before + 0.7 * done / blocks)
+
+    step(entry.name, before)
+    result = result_of(entry, (rows, cols), "emulator", run)
     record: Json = {"name": entry.name, "family": entry.family, "lesson": entry.lesson, "result": _result(result)}
-    if not isinstance(entry, Kernel) or result.status not in ("valid", "wrong"):
+    if not isinstance(entry, Kernel) or not explained:
         return record
-    step(entry.name, before + 0.5)
-    found = explain(entry, rows, cols, arch=arch)
+    (found,) = explained
     return record | {
         "launch": {"grid": found.launch.grid, "block": found.launch.block, "shared": found.launch.shared_bytes},
         "elementBytes": entry.element_bytes,
