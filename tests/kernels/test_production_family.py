@@ -2,7 +2,7 @@
 
 import pytest
 
-from cornerturn.kernels.catalogue import find, in_family
+from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel, Launch
 from cornerturn.kernels.production_family import ELEMENTS, MAX_EXTENT, PRODUCTION
 from cornerturn.lab.bench import count
@@ -96,6 +96,11 @@ def test_every_accepted_shape_is_right_to_the_last_bit(each: Kernel) -> None:
         ("weave_1", 3, 16, None),
         ("weave_16", 7, 7, None),
         ("weave_16", 16, 2**28, f"rows * cols must be at most {2**31 - 1}"),
+        ("ragged_weave_4", 17, 64, "rows or cols must be 2 to 16: got 17 x 64"),
+        ("ragged_weave_4", 3, 66, None),
+        ("run_4", 3, 64, "rows must be 4 to 64: got 3"),
+        ("run_1", 257, 64, "rows must be 16 to 256: got 257"),
+        ("run_1", 49, 1, None),
         ("rows_4", 1, 1, None),
         ("box_4", 3, 5, None),
     ],
@@ -116,12 +121,15 @@ def test_a_shape_takes_the_entry_or_one_of_the_instances(each: Kernel) -> None:
             assert compiled.refuses(*shape) is None
 
 
-def test_weave_has_an_instance_for_each_short_side_and_direction() -> None:
-    for element in ELEMENTS:
-        each = kernel(f"weave_{element}")
+def test_kernels_for_short_sides_have_an_instance_for_each() -> None:
+    for name in (*(f"weave_{element}" for element in ELEMENTS), "ragged_weave_1", "ragged_weave_4"):
+        each = kernel(name)
         assert len(set(each.sources)) == 30
         assert each.at(3, 4096).entry != each.at(4096, 3).entry != each.at(4096, 5).entry
-    assert all(len(each.sources) == 1 for each in in_family("production") if "weave" not in each.name)
+    for name in ("run_1", "run_4"):
+        assert len(set(kernel(name).sources)) == 16
+    others = [each for each in PRODUCTION if "weave" not in each.name and "run" not in each.name]
+    assert all(len(each.sources) == 1 for each in others)
 
 
 def as_bytes(launch: Launch) -> tuple[object, ...]:
@@ -129,15 +137,23 @@ def as_bytes(launch: Launch) -> tuple[object, ...]:
     return launch.grid, launch.block, launch.shared_bytes, arguments
 
 
-@pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize(
-    ("kind", "rows", "cols"),
-    [("tile", 8192, 8192), ("ragged", 8191, 8193), ("weave", 3, 2**24), ("weave", 2**24, 3)],
+    ("kind", "elements", "rows", "cols"),
+    [
+        ("tile", ELEMENTS, 8192, 8192),
+        ("ragged", ELEMENTS, 8191, 8193),
+        ("weave", ELEMENTS, 3, 2**24),
+        ("weave", ELEMENTS, 2**24, 3),
+        ("ragged_weave", (1, 4), 3, 2**24 + 1),
+        ("ragged_weave", (1, 4), 2**24 + 1, 3),
+        ("run", (1, 4), 49, 2**20 + 1),
+    ],
 )
-def test_transpose_launches_the_same(kind: str, element: int, rows: int, cols: int) -> None:
+def test_transpose_launches_the_same(kind: str, elements: tuple[int, ...], rows: int, cols: int) -> None:
     """The planner for large problems on an H200, without tuning."""
-    each = kernel(f"{kind}_{element}")
-    strides = (element, cols * element), (rows * element, element)
-    planned = plan(canonical(element, (cols, rows), *strides), 0, 0)
-    assert planned.entry == each.at(rows, cols).entry
-    assert as_bytes(planned.launch) == as_bytes(each.launch(rows, cols))
+    for element in elements:
+        each = kernel(f"{kind}_{element}")
+        strides = (element, cols * element), (rows * element, element)
+        planned = plan(canonical(element, (cols, rows), *strides), 0, 0)
+        assert planned.entry == each.at(rows, cols).entry
+        assert as_bytes(planned.launch) == as_bytes(each.launch(rows, cols))

@@ -3,15 +3,15 @@
 The number in a name is the element's size in bytes. Tiles are those of large problems.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cornerturn.kernels import gathers, production
 from cornerturn.kernels.grid import Rule, first_broken
 from cornerturn.kernels.kernel import Kernel, Launch
-from cornerturn.kernels.moves import INDEX_LIMIT, UNIT, MoveAxis
+from cornerturn.kernels.moves import INDEX_LIMIT, SECTOR, UNIT, MoveAxis
 from cornerturn.kernels.production import Production
-from cornerturn.kernels.production_tiles import ALIGNED_TILES, GROUPS, RAGGED_TILES
+from cornerturn.kernels.production_tiles import ALIGNED_TILES, GROUPS, RAGGED_TILES, RUN_BYTES, run_tile
 
 Shape = tuple[int, int]
 
@@ -19,7 +19,6 @@ Lay = Callable[[int, int, int], Production]
 """``lay(element, rows, cols)``: the kernel's instance and its launch for an x of rows x cols."""
 
 ELEMENTS = (1, 2, 4, 8, 16)
-SECTOR = 32
 MAX_EXTENT = INDEX_LIMIT - 4096
 """A tile's width below 2^31, so that no coordinate in the last tile overflows."""
 SHORT = range(2, 17)
@@ -46,6 +45,18 @@ def _weave(element: int, rows: int, cols: int) -> Production:
     down, along = _axes(element, rows, cols)
     short, long = (down, along) if _weaves(element, rows, cols) else (along, down)
     return production.weave(element, short, long, [])
+
+
+def _ragged_weave(element: int, rows: int, cols: int) -> Production:
+    """The side of the records begins on a unit, as x and y do; rows begin anywhere."""
+    down, along = _axes(element, rows, cols)
+    if rows in SHORT:
+        return production.ragged_weave(element, down, along, [], x_units=False, halo=0)
+    return production.ragged_weave(element, along, down, [], x_units=True, halo=SECTOR // UNIT)
+
+
+def _tile_run(element: int, rows: int, cols: int) -> Production:
+    return production.tile_run(element, *_axes(element, rows, cols), [], run_tile(element, rows), x_units=False)
 
 
 def _rows(element: int, rows: int, cols: int) -> Production:
@@ -89,6 +100,19 @@ def _one_short_side(element: int) -> Rule:
     return broken
 
 
+def _a_short_side(rows: int, cols: int) -> str | None:
+    """Refuse what ``ragged_weave`` cannot turn in registers."""
+    if rows in SHORT or cols in SHORT:
+        return None
+    return f"rows or cols must be {SHORT[0]} to {SHORT[-1]}: got {rows} x {cols}"
+
+
+def _short_rows(element: int) -> Rule:
+    """Refuse rows of y that are no unit or fit no tile of ``tile_run``."""
+    least, most = UNIT // element, RUN_BYTES // element
+    return lambda rows, cols: None if least <= rows <= most else f"rows must be {least} to {most}: got {rows}"
+
+
 def _countable(rows: int, cols: int) -> str | None:
     """Refuse what 31 bits do not number."""
     if max(rows, cols) <= MAX_EXTENT:
@@ -130,11 +154,23 @@ def _lesson_of_ragged(element: int) -> str:
 
 
 def _lesson_of_weave(element: int) -> str:
+    records = "one record" if element == UNIT else f"{UNIT // element} records"
     return (
         f"takes a matrix with a side of {SHORT[0]} to {SHORT[-1]} elements, too short for a tile: a thread turns "
-        f"{UNIT // element} records in registers, and records pass through shared memory, so that both global ends "
+        f"{records} in registers, and records pass through shared memory, so that both global ends "
         "are contiguous 16-byte accesses."
     )
+
+
+_LESSON_OF_RAGGED_WEAVE = (
+    "does what weave does for rows that begin anywhere: reads are shifted, and a block reads a few records again, so "
+    "that the windows of y that it writes begin on sectors and stores stay whole."
+)
+
+_LESSON_OF_RUN = (
+    f"takes rows of y of at most {RUN_BYTES} bytes, which would end within units: a block writes all rows of its tile "
+    "as one run, a unit holds parts of two rows, and stores stay whole."
+)
 
 
 def _lesson_of_rows(element: int) -> str:
@@ -170,15 +206,34 @@ def _kernel(kind: str, element: int, lay: Lay, rules: tuple[Rule, ...], lesson: 
     )
 
 
-def _woven(element: int) -> Kernel:
-    """Return the entry of ``weave``, which is a template over the length of the short side and which side that is."""
-    rules = (_one_short_side(element), _numbered_units(element))
-    shapes = [shape for short in SHORT for shape in ((short, 64), (64, short))]
+def _templated(
+    kind: str, element: int, lay: Lay, rules: tuple[Rule, ...], lesson: str, shapes: Sequence[Shape]
+) -> Kernel:
+    """Return the entry of a kernel that is a template over shapes; ``shapes`` has one for each instance."""
     return replace(
-        _kernel("weave", element, _weave, rules, _lesson_of_weave(element), shapes[0]),
-        instance=lambda rows, cols: _weave(element, rows, cols).entry,
-        instances=tuple(_weave(element, *shape).entry for shape in shapes),
+        _kernel(kind, element, lay, rules, lesson, shapes[0]),
+        instance=lambda rows, cols: lay(element, rows, cols).entry,
+        instances=tuple(lay(element, *shape).entry for shape in shapes),
     )
+
+
+_WOVEN = [shape for short in SHORT for shape in ((short, 64), (64, short))]
+
+
+def _woven(element: int) -> Kernel:
+    rules = (_one_short_side(element), _numbered_units(element))
+    return _templated("weave", element, _weave, rules, _lesson_of_weave(element), _WOVEN)
+
+
+def _ragged_woven(element: int) -> Kernel:
+    rules = (_a_short_side, _numbered_units(element))
+    return _templated("ragged_weave", element, _ragged_weave, rules, _LESSON_OF_RAGGED_WEAVE, _WOVEN)
+
+
+def _run(element: int) -> Kernel:
+    units = UNIT // element
+    shapes = [(rows, 64) for rows in range(units, RUN_BYTES // element + 1, units)]
+    return _templated("run", element, _tile_run, (_short_rows(element),), _LESSON_OF_RUN, shapes)
 
 
 PRODUCTION: tuple[Kernel, ...] = (
@@ -188,6 +243,8 @@ PRODUCTION: tuple[Kernel, ...] = (
     ),
     *(_kernel("ragged", size, _ragged, (), _lesson_of_ragged(size)) for size in ELEMENTS),
     *(_woven(size) for size in ELEMENTS),
+    *(_ragged_woven(size) for size in (1, 4)),
+    *(_run(size) for size in (1, 4)),
     _kernel("rows", 4, _rows, (), _lesson_of_rows(4)),
     _kernel("box", 4, _box, (), _lesson_of_box(4)),
 )

@@ -3,6 +3,8 @@
 Found by measurement on an H200; docs/performance-notes.md says how.
 """
 
+from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.moves import UNIT
 from cornerturn.kernels.production import TileShape
 
 ALIGNED_TILES: dict[int, tuple[TileShape, ...]] = {
@@ -25,3 +27,15 @@ RAGGED_TILES: dict[int, tuple[TileShape, ...]] = {
 
 GROUPS: dict[int, tuple[int, int]] = {16: (8, 32)}
 """Tiles down and across that are numbered before the next ones: large matrices of such elements span many pages."""
+
+RUN_BYTES = 256
+"""The longest rows of y that ``tile_run`` takes."""
+
+
+def run_tile(element: int, rows: int) -> TileShape:
+    """Return the tile of ``tile_run`` that holds rows of y of ``rows`` elements."""
+    units = UNIT // element
+    micro = max(4 // element, min(4, units))
+    down = ceil_div(rows, units) * units
+    across = 16 if 16 * (down // micro) <= 512 else 8
+    return TileShape(down, across * units, micro, across * (down // micro), wide=False)

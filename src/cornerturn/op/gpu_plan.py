@@ -23,6 +23,7 @@ from cornerturn.kernels.production import (
     tile_run,
     weave,
 )
+from cornerturn.kernels.production_tiles import RUN_BYTES, run_tile
 from cornerturn.op.gpu_tiles import DEFAULT, SHARED_BYTES, Tiling
 from cornerturn.op.problem import Axis, Problem
 
@@ -46,8 +47,6 @@ SCATTER_LIMIT = 4.5
 """Inflation of reads and writes together up to which single elements are faster than boxes."""
 WARP_ELEMENTS = 32
 BLOCK_ELEMENTS = 1024
-RUN_BYTES = 256
-"""Rows of y of up to so many bytes that follow one another are written as one run."""
 WASTE_LIMIT = 4
 """A matrix that fills less than this part of its tiles goes element by element."""
 
@@ -167,7 +166,7 @@ def _tiled(move: Move, tiling: Tiling) -> Production | None:
     y_sectors = one_tile or not any(begin % SECTOR for begin in y_begins)
     runs = col.stride_out == row.extent * element and UNIT <= row.extent * element <= RUN_BYTES
     if runs and not y_sectors:
-        shape = _run_tile(element, row.extent)
+        shape = run_tile(element, row.extent)
         wasted = _covered(shape, row, col) > WASTE_LIMIT * row.extent * col.extent
         return None if wasted else tile_run(element, row, col, outer, shape, x_units)
     table = (tiling.aligned if y_sectors else tiling.ragged)[element]
@@ -206,15 +205,6 @@ def _narrow_ragged_tiles(element: int, row: int, col: int) -> list[TileShape]:
     micro = max(4 // element, min(4, units))
     down = 128 if across == 1 else 64 if across < 4 else 32
     return [TileShape(2 * down * micro, across * units, micro, down * across, wide=False)]
-
-
-def _run_tile(element: int, row: int) -> TileShape:
-    """Return the tile that holds whole rows of y."""
-    units = UNIT // element
-    micro = max(4 // element, min(4, units))
-    down = ceil_div(row, units) * units
-    across = 16 if 16 * (down // micro) <= 512 else 8
-    return TileShape(down, across * units, micro, across * (down // micro), wide=False)
 
 
 def _best(shapes: Sequence[TileShape], row: Axis, col: Axis, outer: Sequence[Axis], enough: int) -> TileShape:
