@@ -98,9 +98,9 @@ def test_every_accepted_shape_is_right_to_the_last_bit(each: Kernel) -> None:
         ("weave_16", 16, 2**28, f"rows * cols must be at most {2**31 - 1}"),
         ("ragged_weave_4", 17, 64, "rows or cols must be 2 to 16: got 17 x 64"),
         ("ragged_weave_4", 3, 66, None),
-        ("run_4", 3, 64, "rows must be 4 to 64: got 3"),
-        ("run_1", 257, 64, "rows must be 16 to 256: got 257"),
-        ("run_1", 49, 1, None),
+        ("ragged_run_4", 3, 64, "rows must be 4 to 64: got 3"),
+        ("ragged_run_1", 257, 64, "rows must be 16 to 256: got 257"),
+        ("ragged_run_1", 49, 1, None),
         ("rows_4", 1, 1, None),
         ("box_4", 3, 5, None),
     ],
@@ -126,7 +126,7 @@ def test_kernels_for_short_sides_have_an_instance_for_each() -> None:
         each = kernel(name)
         assert len(set(each.sources)) == 30
         assert each.at(3, 4096).entry != each.at(4096, 3).entry != each.at(4096, 5).entry
-    for name in ("run_1", "run_4"):
+    for name in ("ragged_run_1", "ragged_run_4"):
         assert len(set(kernel(name).sources)) == 16
     others = [each for each in PRODUCTION if "weave" not in each.name and "run" not in each.name]
     assert all(len(each.sources) == 1 for each in others)
@@ -146,7 +146,7 @@ def as_bytes(launch: Launch) -> tuple[object, ...]:
         ("weave", ELEMENTS, 2**24, 3),
         ("ragged_weave", (1, 4), 3, 2**24 + 1),
         ("ragged_weave", (1, 4), 2**24 + 1, 3),
-        ("run", (1, 4), 49, 2**20 + 1),
+        ("ragged_run", (1, 4), 49, 2**20 + 1),
     ],
 )
 def test_transpose_launches_the_same(kind: str, elements: tuple[int, ...], rows: int, cols: int) -> None:

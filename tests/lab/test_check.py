@@ -263,6 +263,8 @@ def test_the_catalogue_is_clean(name):
     kernel = find(name)
     if reason := unavailable_reason(kernel.source):
         pytest.skip(reason)
-    found = check(kernel, [*SHAPES, (96, 176), (3, 4096), (4096, 16)] if kernel.family == "production" else SHAPES)
+    found = check(
+        kernel, [*SHAPES, (96, 176), (48, 100), (3, 4096), (4096, 16)] if kernel.family == "production" else SHAPES
+    )
     assert found.faults == ()
     assert found.passed

@@ -148,7 +148,8 @@ def test_global_memory_comes_before_shared_memory():
         ("ragged_1", (1024, 1024), "but requests begin or end within sectors: whole ones waste none; tile_1 does"),
         ("ragged_8", (101, 103), "but requests begin or end within sectors: whole ones waste none."),
         ("rows_4", (256, 256), "tile_4 does (at 128 x 128: global load 16/16"),
-        ("weave_4", (4, 4096), "would spread these words over all banks."),  # no tile is offered for a short side
+        ("weave_4", (4, 4096), "Nothing is wasted"),
+        ("box_4", (33, 65), "would spread these words over all banks; tiled_32 does"),  # tile_4 takes no such rows
     ],
 )
 def test_a_production_kernel_is_held_against_those_of_its_element_size(name, shape, said):

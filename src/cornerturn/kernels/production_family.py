@@ -233,7 +233,7 @@ def _ragged_woven(element: int) -> Kernel:
 def _run(element: int) -> Kernel:
     units = UNIT // element
     shapes = [(rows, 64) for rows in range(units, RUN_BYTES // element + 1, units)]
-    return _templated("run", element, _tile_run, (_short_rows(element),), _LESSON_OF_RUN, shapes)
+    return _templated("ragged_run", element, _tile_run, (_short_rows(element),), _LESSON_OF_RUN, shapes)
 
 
 PRODUCTION: tuple[Kernel, ...] = (
