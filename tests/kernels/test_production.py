@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cornerturn.emulator import Emulation, Memory, emulate
 from cornerturn.kernels import gathers, production
-from cornerturn.kernels.moves import MoveAxis, division
+from cornerturn.kernels.moves import MoveAxis, cut, division
 from cornerturn.kernels.production import Production, TileShape
 from cornerturn.toolchain import compile_source
 
@@ -310,6 +310,14 @@ def test_box_takes_any_permutation(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5)))
     order = tuple(data.draw(st.permutations(range(len(shape)))))
     run(gathers.box(2, moved_axes(shape, order, 2)), shape, order, 2)
+
+
+@given(st.integers(1, 2**31 - 1), st.integers(1, 2**31 - 1))
+def test_an_axis_is_cut_where_it_divides(extent: int, most: int) -> None:
+    (part, *steps), (parts, *strides) = cut((extent, 3, -5), most)
+    assert part * parts == extent
+    assert part <= most
+    assert (steps, strides) == ([3, -5], [3 * part, -5 * part])
 
 
 @given(st.integers(1, 2**31 - 1), st.integers(0, 2**31 - 1))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cornerturn.emulator import Memory, emulate
 from cornerturn.errors import UsageError
+from cornerturn.kernels.gathers import RECORDS_TABLE, record_tile, records
 from cornerturn.kernels.production import Production
 from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES
 from cornerturn.op.gpu_plan import plan
@@ -45,7 +46,7 @@ CASES: list[tuple[Shape, Shape, str]] = [
     ((40, 24, 130), (0, 2, 1), "tile<2"),
     ((3,) * 8, tuple(range(7, -1, -1)), "box<2"),
     ((2, 49, 256), (0, 2, 1), "tile_run<2, 56, 128, 4, 224, true"),
-    ((1, 1003), (1, 0), "ragged_rows<2"),
+    ((1, 4003), (1, 0), "ragged_rows<2"),
     ((63, 40, 7), (1, 0, 2), "records<2"),
     ((2, 97, 130, 3), (0, 2, 1, 3), "records<2"),
     ((31, 40, 63), (1, 0, 2), "ragged_rows<2"),
@@ -151,6 +152,37 @@ def test_more_than_2_to_the_31_elements() -> None:
         assert grid[1:] == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("element", "shape", "kernel"),
+    [
+        (2, (2, 120_000_000, 9), "ragged_rows<2"),
+        (4, (2, 300_000_000, 5), "ragged_rows<4"),
+        (8, (3, 366_000_000, 3), "rows<8"),
+    ],
+)
+def test_an_axis_that_no_slab_holds_is_cut(element: int, shape: Shape, kernel: str) -> None:
+    chosen = plan(transposition(shape, (1, 0, 2), element), 0, 0)
+    assert chosen.entry.startswith(kernel)
+    assert chosen.launch.grid[0] * 4096 < 1.1 * math.prod(shape) * element
+
+
+def test_rows_of_y_between_gaps_share_blocks() -> None:
+    chosen = plan(canonical(4, (10**8, 4), (16, 4), (20, 4)), 0, 0)
+    assert chosen.launch.grid[0] * 2048 < 1.1 * 16e8
+
+
+def test_no_window_ends_beyond_31_bits() -> None:
+    chosen = plan(canonical(1, (2**31 - 4112,), (1,), (1,)), 1, 0)
+    assert chosen.entry.startswith("ragged_rows<1")
+    elements = int(chosen.launch.arguments[2])
+    assert elements + 2 * 128 * 2 * 16 <= 2**31
+
+
+def test_more_blocks_than_a_launch_has_are_refused() -> None:
+    with pytest.raises(UsageError, match="it takes 2199023255552 blocks, and a launch has at most 2147483647"):
+        plan(transposition((1 << 30, 1 << 21), (1, 0), 16), 0, 0)
+
+
 def test_an_axis_beyond_31_bits_is_refused() -> None:
     with pytest.raises(UsageError, match="an axis of 2147483659 elements is longer than"):
         plan(transposition(((1 << 31) + 11, 1), (1, 0), 1), 0, 0)
@@ -160,6 +192,15 @@ def test_no_tile_needs_more_shared_memory_than_any_kernel_gets() -> None:
     for table in (ALIGNED_TILES, RAGGED_TILES):
         for element, shapes in table.items():
             assert all(shape.cols * element * (shape.rows + 1) <= 48 * 1024 for shape in shapes)
+
+
+@pytest.mark.parametrize("size", range(2, 16))
+def test_no_records_need_more_shared_memory_than_any_kernel_gets(size: int) -> None:
+    tall, wide = record_tile(size)
+    kernel = records(1, size, (1000, 3000 * size, size), (1000, size, 1000 * size), [])
+    assert kernel.launch.shared_bytes + 2 * RECORDS_TABLE <= 48 * 1024
+    assert (tall + -(-32 // size)) * size <= RECORDS_TABLE
+    assert tall * size % 64 == 0 and wide % 8 == 0 and wide
 
 
 def test_no_weave_needs_more_shared_memory_than_any_kernel_gets() -> None:

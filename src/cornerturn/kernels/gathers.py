@@ -17,6 +17,10 @@ from cornerturn.kernels.production import Production
 
 RECORDS_TALL, RECORDS_WIDE = 384, 240
 """Bytes of a row of y and of a row of x that a tile of records takes about."""
+RECORDS_TABLE = 1024
+"""Entries of its table, of 2 bytes each."""
+RECORDS_SHARED = 48 * 1024 - 2 * RECORDS_TABLE
+"""Shared memory that it may take beside the table; a block of every device has 48 KiB."""
 SHUFFLE_VOLUME = 1024
 """Elements of a block that ``shuffle`` permutes at most."""
 SHUFFLE_BYTES = 8192
@@ -95,7 +99,10 @@ def records(
 
 def record_tile(size: int) -> tuple[int, int]:
     """Return the rows and columns of a tile of records of ``size`` bytes: rows of y in whole lines of windows."""
-    return ceil_div(RECORDS_TALL, 64 * size) * 64, RECORDS_WIDE // (8 * size) * 8
+    tall = ceil_div(RECORDS_TALL, 64 * size) * 64
+    units = RECORDS_SHARED // (UNIT * (tall + ceil_div(SECTOR, size)))
+    wide = (units - 2 + units % 2) * UNIT  # an odd number of units, of which a row meets one more than it fills
+    return tall, min(wide, RECORDS_WIDE) // (8 * size) * 8
 
 
 def box(element: int, axes: Sequence[MoveAxis], threads: int = 256) -> Production:

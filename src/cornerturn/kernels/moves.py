@@ -16,6 +16,8 @@ SECTOR = 32
 """Bytes that memory moves at least."""
 AXES_ROOM = (4, 8, 16, 40)
 """Axes for which kernels have room. An array has at most 32; tiles and halves of axes come on top."""
+MAX_BLOCKS = 2**31 - 1
+"""Along gridDim.x (CUDA C++ Programming Guide, compute capabilities)."""
 INDEX_LIMIT = 2**31
 """Numbers below it are divided exactly by the kernels' multiplication."""
 
@@ -51,6 +53,20 @@ def division(divisor: int) -> tuple[int, int]:
     """
     shift = (divisor - 1).bit_length()
     return ((1 << 32) * ((1 << shift) - divisor)) // divisor + 1, shift
+
+
+def cut(axis: MoveAxis, most: int) -> tuple[MoveAxis, MoveAxis]:
+    """Cut an axis in two, of which the faster has at most ``most`` elements, as many as divide its extent.
+
+    Example:
+        >>> cut((12, 4, 100), 5)
+        ((4, 4, 100), (3, 16, 400))
+    """
+    extent, stride_in, stride_out = axis
+    least = max(1, -(-extent // max(most, 1)))
+    parts = next((parts for parts in range(least, min(extent, least + 4096)) if extent % parts == 0), extent)
+    part = extent // parts
+    return (part, stride_in, stride_out), (parts, part * stride_in, part * stride_out)
 
 
 def reach(axes: Sequence[MoveAxis]) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.kernel import CudaSource, Launch
-from cornerturn.kernels.moves import INDEX_LIMIT, SECTOR, UNIT, MoveAxis, count_blocks, pack_axes, reach, room_for
+from cornerturn.kernels.moves import INDEX_LIMIT, SECTOR, UNIT, MoveAxis, count_blocks, cut, pack_axes, reach, room_for
 from cornerturn.kernels.source import read_source
 
 TEXT = read_source("production.cu")
@@ -192,11 +192,9 @@ def rows(element: int, axes: Sequence[MoveAxis], threads: int = 256, items: int 
         threads: of a block.
         items: elements a thread.
     """
-    fastest_first = list(reversed(axes))
-    inner, slab, share = 0, 1, threads * items
-    while inner < len(axes) and slab * fastest_first[inner][0] + share < INDEX_LIMIT:
-        slab *= fastest_first[inner][0]
-        inner += 1
+    share = threads * items
+    fastest_first, inner = _numbered(list(reversed(axes)), INDEX_LIMIT - share - 1)
+    slab = count_blocks(fastest_first[:inner])
     numbered = [*fastest_first[:inner], (ceil_div(slab, share), 0, 0), *fastest_first[inner:]]
     arguments = ("x", "y", np.uint32(slab), np.uint32(inner), pack_axes(numbered))
     launch = Launch((count_blocks(numbered[inner:]), 1, 1), (threads, 1, 1), arguments)
@@ -212,13 +210,10 @@ def ragged_rows(element: int, axes: Sequence[MoveAxis], threads: int = 128, item
         threads: of a block.
         items: units of y a thread.
     """
-    fastest_first = list(reversed(axes))
-    inner, elements = 1, axes[-1][0]
-    while inner < len(axes) and fastest_first[inner][2] == elements * element:
-        if elements * fastest_first[inner][0] >= INDEX_LIMIT - threads * items * UNIT:
-            break
-        elements *= fastest_first[inner][0]
-        inner += 1
+    line = line_axes(element, axes)
+    outer = list(reversed(axes))[len(line) :]
+    chain, inner = _numbered(line, INDEX_LIMIT - 2 * threads * items * UNIT)  # so that no window ends beyond
+    fastest_first, elements = [*chain, *outer], count_blocks(chain[:inner])
     blocks = ceil_div(elements + SECTOR // element - 1, threads * items * UNIT // element)
     numbered = [*fastest_first[:inner], (blocks, 0, 0), *fastest_first[inner:]]
     first, last = reach(axes)
@@ -226,6 +221,28 @@ def ragged_rows(element: int, axes: Sequence[MoveAxis], threads: int = 128, item
     arguments = ("x", "y", np.int32(elements), np.uint32(inner), *ends, pack_axes(numbered))
     launch = Launch((count_blocks(numbered[inner:]), 1, 1), (threads, 1, 1), arguments)
     return Production(f"ragged_rows<{element}, {threads}, {items}, {room_for(len(numbered))}>", launch)
+
+
+def line_axes(element: int, axes: Sequence[MoveAxis]) -> list[MoveAxis]:
+    """Return the axes along which rows follow one another in y without a gap, fastest first, the row's own included."""
+    line, elements = [axes[-1]], axes[-1][0]
+    for axis in reversed(axes[:-1]):
+        if axis[2] != elements * element:
+            break
+        line.append(axis)
+        elements *= axis[0]
+    return line
+
+
+def _numbered(fastest_first: list[MoveAxis], most: int) -> tuple[list[MoveAxis], int]:
+    """Return the axes, one of them cut if need be, and how many of the first number at most ``most`` elements."""
+    count = 1
+    for place, axis in enumerate(fastest_first):
+        if count * axis[0] > most:
+            inner, outer = cut(axis, most // count)
+            return [*fastest_first[:place], inner, outer, *fastest_first[place + 1 :]], place + 1
+        count *= axis[0]
+    return fastest_first, len(fastest_first)
 
 
 def _cpp(flag: bool) -> str:

@@ -12,10 +12,11 @@ import numpy as np
 from cornerturn.errors import UsageError
 from cornerturn.kernels.gathers import SHUFFLE_VOLUME, box, record_tile, records, shuffle
 from cornerturn.kernels.grid import ceil_div
-from cornerturn.kernels.moves import INDEX_LIMIT, SECTOR, UNIT
+from cornerturn.kernels.moves import INDEX_LIMIT, MAX_BLOCKS, SECTOR, UNIT
 from cornerturn.kernels.production import (
     Production,
     TileShape,
+    line_axes,
     ragged_rows,
     ragged_weave,
     rows,
@@ -41,6 +42,8 @@ SIMILAR_COST = 1.03
 """A tile further down its table must save more than this, or the one above it is taken: it was faster."""
 BLOCK_ROWS = 4
 """Rows that blocks of ``rows`` take together along each of two axes."""
+LINE_BYTES = 2048
+"""The shortest run of rows that is worth blocks of its own; shorter ones go element by element."""
 SHORT_RUN = 128
 """Bytes up to which a row is so short that its neighbours in x should be read soon."""
 SCATTER_LIMIT = 4.5
@@ -78,8 +81,14 @@ def plan(problem: Problem, x: int, y: int, tiling: Tiling = DEFAULT) -> Producti
         raise UsageError(f"an axis of {longest} elements is longer than the {MAX_EXTENT} that kernels number: split it")
     for choose in (_woven, _shuffled, _tiled, _by_rows, _scattered):
         if (chosen := choose(move, tiling)) is not None:
-            return chosen
-    return box(move.element, move.axes)
+            return _launchable(chosen)
+    return _launchable(box(move.element, move.axes))
+
+
+def _launchable(chosen: Production) -> Production:
+    if (blocks := chosen.launch.grid[0]) > MAX_BLOCKS:
+        raise UsageError(f"it takes {blocks} blocks, and a launch has at most {MAX_BLOCKS}: split an axis")
+    return chosen
 
 
 def _naturally_aligned(problem: Problem, x: int, y: int) -> Move:
@@ -232,10 +241,11 @@ def _by_rows(move: Move, tiling: Tiling) -> Production | None:
     last, element = move.axes[-1], move.element
     if last.stride_in != element or last.stride_out != element or last.extent >= INDEX_LIMIT // 2:
         return None
-    if element <= FEW_ELEMENT:
-        moved = ragged_rows(element, move.axes) if last.extent * element >= UNIT else _recorded(move)
-        if moved is not None:
-            return moved
+    if element <= FEW_ELEMENT and last.extent * element >= UNIT:
+        if math.prod(axis[0] for axis in line_axes(element, move.axes)) * element >= LINE_BYTES:
+            return ragged_rows(element, move.axes)
+    elif element <= FEW_ELEMENT and (moved := _recorded(move)) is not None:
+        return moved
     return rows(move.element, _blocked(move.axes), items=tiling.rows_items[move.element])
 
 
