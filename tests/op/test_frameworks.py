@@ -258,22 +258,39 @@ class TestJax:
         )
         assert ran.stdout == "all well\n", ran.stderr
 
-    def test_the_process_ends_while_compiled_functions_are_still_at_it(self, jax):
+    @pytest.mark.parametrize("imports", ["import jax, cornerturn", "import cornerturn, jax"])
+    def test_the_process_ends_while_compiled_functions_are_still_at_it(self, jax, imports):
         ran = subprocess.run(
-            [sys.executable, "-c", UNFINISHED], capture_output=True, text=True, check=False, timeout=90
+            [sys.executable, "-c", imports + UNFINISHED], capture_output=True, text=True, check=False, timeout=90
         )
         assert (ran.returncode, ran.stdout) == (0, "dispatched\n"), ran.stderr
 
+    @pytest.mark.parametrize("imports", ["import jax, cornerturn", "import cornerturn, jax"])
+    def test_what_a_program_does_at_its_end_may_still_transpose(self, jax, imports):
+        ran = subprocess.run(
+            [sys.executable, "-c", imports + AT_THE_END], capture_output=True, text=True, check=False, timeout=90
+        )
+        assert (ran.returncode, ran.stdout) == (0, "[[0, 3], [1, 4], [2, 5]]\n"), ran.stderr
+
 
 UNFINISHED = """
-import jax
-import cornerturn
 
 compiled = jax.jit(lambda x: cornerturn.transpose(x @ x) @ x)
 x = jax.block_until_ready(compiled(jax.numpy.ones((1500, 1500))))
 for _ in range(3):
     y = compiled(x)
 print("dispatched")
+"""
+AT_THE_END = """
+import atexit
+
+@atexit.register
+def last():
+    print(compiled(x).tolist())
+
+compiled = jax.jit(lambda x: cornerturn.transpose(x))
+x = jax.numpy.arange(6).reshape(2, 3)
+compiled(x)
 """
 SEVERAL_DEVICES = """
 import jax, numpy as np

@@ -1,5 +1,6 @@
 """Arrays that are not NumPy's: find the adapter of their library. No library is imported unless its array is here."""
 
+import atexit
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -83,3 +84,14 @@ def _is_instance(x: Any, library: str, class_name: str) -> bool:
     """Return whether x is of a class of a library, without importing it: nobody has its arrays before that."""
     module = sys.modules.get(library)
     return module is not None and isinstance(x, getattr(module, class_name, ()))
+
+
+@atexit.register
+def _close_gates() -> None:
+    """Let no compiled function of JAX call into an interpreter that ends.
+
+    Registered as `cornerturn` is imported: what a program registers after that runs first, and may still transpose.
+    """
+    jax_ffi = sys.modules.get("cornerturn.op.jax_ffi")
+    if hasattr(jax_ffi, "close"):  # it is there, and whole: an import may have failed half-way
+        jax_ffi.close()

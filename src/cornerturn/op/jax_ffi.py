@@ -5,7 +5,6 @@ XLA calls handlers through a C interface, its FFI. The structures below follow `
 are declared: XLA hands over pointers, and newer versions append.
 """
 
-import atexit
 import ctypes
 from collections.abc import Callable
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_void_p
@@ -234,9 +233,10 @@ for _platform, _gate in zip(("cpu", "CUDA"), _gates, strict=True):
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(_gate.address), platform=_platform)
 
 
-@atexit.register
-def _close() -> None:
+def close() -> None:
     """Turn back what XLA still has in its queues when the interpreter ends; nobody will see it."""
-    jax.effects_barrier()  # but what prints or calls back is to happen
-    for gate in _gates:
-        gate.close()
+    try:
+        jax.effects_barrier()  # but what prints or calls back is to happen
+    finally:
+        for gate in _gates:
+            gate.close()
