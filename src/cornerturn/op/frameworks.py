@@ -92,6 +92,6 @@ def _close_gates() -> None:
 
     Registered as `cornerturn` is imported: what a program registers after that runs first, and may still transpose.
     """
-    jax_ffi = sys.modules.get("cornerturn.op.jax_ffi")
-    if hasattr(jax_ffi, "close"):  # it is there, and whole: an import may have failed half-way
-        jax_ffi.close()
+    close = getattr(sys.modules.get("cornerturn.op.jax_ffi"), "close", None)
+    if close is not None:
+        close()
