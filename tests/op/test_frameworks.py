@@ -258,6 +258,16 @@ class TestJax:
         )
         assert ran.stdout == "all well\n", ran.stderr
 
+    def test_what_jaxs_own_keeps_of_an_array_is_kept(self, jax):
+        ran = subprocess.run(
+            [sys.executable, "-c", KEPT],
+            env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.stdout == "all well\n", ran.stderr
+
     @pytest.mark.parametrize("imports", ["import jax, cornerturn", "import cornerturn, jax"])
     def test_the_process_ends_while_compiled_functions_are_still_at_it(self, jax, imports):
         ran = subprocess.run(
@@ -280,6 +290,30 @@ x = jax.block_until_ready(compiled(jax.numpy.ones((1500, 1500))))
 for _ in range(3):
     y = compiled(x)
 print("dispatched")
+"""
+KEPT = """
+import jax
+from jax.sharding import NamedSharding, PartitionSpec as P
+import cornerturn
+
+first, second = jax.devices()
+free = jax.numpy.arange(6.0).reshape(2, 3)
+mesh = NamedSharding(jax.make_mesh((1,), ("a",)), P("a", None))
+weak = jax.numpy.broadcast_to(jax.numpy.asarray(2.0), (2, 3))
+assert weak.weak_type
+for x in (free, jax.device_put(free, first), jax.device_put(free, second), jax.device_put(free, mesh), weak):
+    y, wanted = cornerturn.transpose(x), jax.numpy.transpose(x)
+    assert y.tolist() == wanted.tolist()
+    for name in ("sharding", "committed", "weak_type", "dtype"):
+        assert getattr(y, name) == getattr(wanted, name), (x, name, getattr(y, name), getattr(wanted, name))
+with jax.default_device(second):
+    there = cornerturn.transpose(free + 1)
+assert (there.device, there.committed) == (second, False)
+bound = jax.device_put(free.T, second)
+assert (cornerturn.transpose(free) + bound).device == second
+packed = jax.device_put(free.astype("int4"), mesh)
+assert cornerturn.transpose(packed).tolist() == packed.T.tolist()
+print("all well")
 """
 AT_THE_END = """
 import atexit

@@ -65,15 +65,30 @@ def _check_place(x: Array) -> None:
 
 
 def _check_bytes(x: Array) -> None:
-    numbers = jax.numpy.iinfo if jax.dtypes.issubdtype(x.dtype, np.integer) else jax.numpy.finfo
-    if x.dtype != bool and (bits := numbers(x.dtype).bits) < 8:
+    if (bits := _bits(x)) < 8:
         raise UsageError(f"XLA packs elements of {bits} bits: got dtype {x.dtype}; use jax.numpy.permute_dims")
+
+
+def _bits(x: Array) -> int:
+    """Return how much of the memory of an array XLA gives to an element."""
+    if x.dtype == bool:
+        return 8
+    numbers = jax.numpy.iinfo if jax.dtypes.issubdtype(x.dtype, np.integer) else jax.numpy.finfo
+    return int(numbers(x.dtype).bits)
 
 
 def _eager(x: Array, *, axes: tuple[int, ...]) -> Array:
     """Transpose an array that has its memory."""
     _check_place(x)
-    return (_eager_on_cpu if x.device.platform == "cpu" else _eager_by_call)(x, axes)
+    return (_eager_on_cpu if _is_plain(x) else _eager_by_call)(x, axes)
+
+
+def _is_plain(x: Array) -> bool:
+    """Return whether x is on a CPU and says no more of itself than NumPy's memory and a device can bring along."""
+    if x.device.platform != "cpu":
+        return False
+    plain = not x.weak_type and isinstance(x.sharding, jax.sharding.SingleDeviceSharding)
+    return plain or _bits(x) < 8  # which no compiled call takes
 
 
 def _eager_on_cpu(x: Array, axes: tuple[int, ...]) -> Array:
@@ -81,8 +96,10 @@ def _eager_on_cpu(x: Array, axes: tuple[int, ...]) -> Array:
     source = np.asarray(x)  # shares memory on the CPU, also for the dtypes that DLPack lacks in NumPy
     result = empty_c_order(tuple(x.shape[axis] for axis in axes), source.dtype)
     move_on_cpu(view_of(source).permuted(axes), view_of(result))
-    with jax.enable_x64(True):  # or a 64-bit array made while it was on would come back narrowed
-        return jax.device_put(result, x.device, may_alias=True)  # shares memory: result starts a cache line
+    place = x.device if x.committed else None  # an array that was put nowhere may meet those of any device
+    # x64, or a 64-bit array made while it was on would come back narrowed
+    with jax.enable_x64(True), jax.default_device(x.device):
+        return jax.device_put(result, place, may_alias=True)  # shares memory: result starts a cache line
 
 
 def _eager_by_call(x: Array, axes: tuple[int, ...]) -> Array:
