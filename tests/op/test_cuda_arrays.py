@@ -1,3 +1,4 @@
+import re
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -241,6 +242,72 @@ def test_what_is_refused(device, x, out, message):
     with pytest.raises(UsageError, match=message):
         cornerturn.transpose(x, out=out)
     assert not streams(device)
+
+
+class Saying:
+    """Something with an interface of whatever it is given."""
+
+    def __init__(self, interface):
+        self.__cuda_array_interface__ = interface
+
+
+WELL = Interface(X).__cuda_array_interface__
+ADDRESS = X.ctypes.data
+MALFORMED = {
+    "typestr": ("a string", [None, 4, np.dtype("f4"), b"<f4"]),
+    "shape": (
+        "a tuple of integers from 0 on",
+        [None, 60, "ab", (3, 4, 2.5), (3, 4, "5"), (3, 4, None), (3, 4, -5), (3, 4, 1 << 63), {3: 4}],
+    ),
+    "strides": (
+        r"None or a tuple of 3 integers, one for each axis",
+        [(20,), (), (80, 20, 4, 4), (80, 20, 4.0), "abc", 4, (80, 20, 1 << 63), (80, 20, None)],
+    ),
+    "data": (
+        "an address .*and whether it is read-only",
+        [
+            *(None, ADDRESS, (), (ADDRESS,), (ADDRESS, False, 0), "ab"),
+            *((str(ADDRESS), False), (float(ADDRESS), False), (-8, False), (1 << 64, False), (0, False), (None, False)),
+        ],
+    ),
+    "stream": ("None or an integer, 1, 2 or a handle of 64 bits", ["1", 1.0, -1, 1 << 64, (1,)]),
+}
+MISSING = object()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "rule"),
+    [(key, value, rule) for key, (rule, values) in MALFORMED.items() for value in values]
+    + [(key, MISSING, MALFORMED[key][0]) for key in ("typestr", "shape", "data")],
+    ids=lambda value: "missing" if value is MISSING else repr(value),
+)
+def test_a_malformed_interface_is_refused_by_its_key(device, key, value, rule):
+    interface = {name: said for name, said in (WELL | {key: value}).items() if said is not MISSING}
+    well = Interface(np.zeros((5, 4, 3), X.dtype))
+    message = rf"^Saying.__cuda_array_interface__\['{key}'\] must be {rule}: got "
+    message += "nothing$" if value is MISSING else f"{re.escape(repr(value))}$"
+    with pytest.raises(UsageError, match=message):
+        cornerturn.transpose(Saying(interface), out=well)
+    with pytest.raises(UsageError, match=message):
+        cornerturn.transpose(well, out=Saying(interface))
+    with pytest.raises(UsageError, match=message):
+        cornerturn.matrix_transpose(Saying(interface))
+    assert not device
+
+
+@pytest.mark.parametrize("interface", [None, 5, [("shape", (3,))], "shape"], ids=repr)
+def test_an_interface_that_is_none_is_refused(device, interface):
+    with pytest.raises(
+        UsageError, match=rf"^Saying.__cuda_array_interface__ must be a dict: got {re.escape(repr(interface))}$"
+    ):
+        cornerturn.transpose(Saying(interface))
+
+
+def test_integers_may_be_of_any_library_and_sequences_lists(device):
+    strides = [np.int64(step) for step in X.strides]
+    given = Saying(WELL | {"shape": list(np.array(X.shape)), "strides": strides, "data": [np.uint64(ADDRESS), False]})
+    out = Interface(np.zeros((5, 4, 3), X.dtype))
+    np.testing.assert_array_equal(cornerturn.transpose(given, out=out).array, X.T, strict=True)
 
 
 def test_two_devices_are_refused(device, monkeypatch):

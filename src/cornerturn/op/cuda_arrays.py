@@ -6,11 +6,12 @@ there. Where nothing says on which stream the array will be used next, the call 
 """
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from ctypes import POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,9 @@ def read(x: Any, stream: int = LEGACY) -> CudaArray:
         UsageError: x cannot be read.
     """
     interface = getattr(x, "__cuda_array_interface__", None)
-    return _from_dlpack(x, stream) if interface is None else _from_interface(x, interface)
+    if interface is None and hasattr(x, "__dlpack__"):
+        return _from_dlpack(x, stream)
+    return _from_interface(x, interface)
 
 
 @contextmanager
@@ -185,12 +188,12 @@ def _numbas_default_stream() -> int:
     return PER_THREAD if getattr(config, "CUDA_PER_THREAD_DEFAULT_STREAM", 0) else LEGACY
 
 
-def _from_interface(x: Any, interface: dict[str, Any]) -> CudaArray:
+def _from_interface(x: Any, interface: Any) -> CudaArray:
     name = type(x).__name__
-    dtype, stream, strides = interface["typestr"], interface.get("stream"), interface.get("strides")
+    dtype, shape, strides, address, read_only, stream = _parts(name, interface)
     try:
         elements = np.dtype(dtype)
-    except TypeError as error:
+    except (TypeError, ValueError, SyntaxError) as error:
         raise UsageError(f"{name} has elements of type {dtype!r}, which NumPy does not know: {error}") from error
     if elements.hasobject:
         raise UsageError(f"elements must be plain bytes: {name} has elements of type {dtype!r}")
@@ -200,12 +203,65 @@ def _from_interface(x: Any, interface: dict[str, Any]) -> CudaArray:
         raise UsageError(f"{name} names CUDA stream 0, which may mean two: its library must say 1 or 2 (version 3)")
     if stream is None and _is_numbas(x):
         stream = _numbas_default_stream()
-    shape = tuple(int(extent) for extent in interface["shape"])
     if strides is None:
         strides = c_order(shape, elements.itemsize).strides
-    address, read_only = interface["data"]
-    view = StridedView(int(address or 0), elements.itemsize, shape, tuple(int(step) for step in strides), x)
-    return CudaArray(view, str(dtype), stream, not read_only)
+    view = StridedView(address, elements.itemsize, shape, strides, x)
+    return CudaArray(view, dtype, stream, not read_only)
+
+
+_EXTENTS, _STEPS, _HANDLES = range(1 << 63), range(-(1 << 63), 1 << 63), range(1 << 64)
+
+_Parts = tuple[str, tuple[int, ...], tuple[int, ...] | None, int, bool, int | None]
+
+
+def _parts(name: str, interface: Any) -> _Parts:
+    """Return typestr, shape, strides, address, whether it is read-only, and stream, each of the type that it must have.
+
+    Raises:
+        UsageError: a key that must be there is not, or its value is of another kind.
+    """
+
+    def wrong(key: str, rule: str) -> UsageError:
+        got = repr(interface[key]) if key in interface else "nothing"
+        return UsageError(f"{name}.__cuda_array_interface__[{key!r}] must be {rule}: got {got}")
+
+    if not isinstance(interface, Mapping):
+        raise UsageError(f"{name}.__cuda_array_interface__ must be a dict: got {interface!r}")
+    typestr, strides, stream = interface.get("typestr"), interface.get("strides"), interface.get("stream")
+    if not isinstance(typestr, str):
+        raise wrong("typestr", "a string")
+    if (shape := _integers(interface.get("shape"), _EXTENTS)) is None:
+        raise wrong("shape", "a tuple of integers from 0 on")
+    if strides is not None:
+        strides = _integers(strides, _STEPS)
+        if strides is None or len(strides) != len(shape):
+            raise wrong("strides", f"None or a tuple of {len(shape)} integers, one for each axis")
+    data = interface.get("data")
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise wrong("data", "an address and whether it is read-only")
+    address = 0 if data[0] is None else _integer(data[0], _HANDLES)
+    if address is None or (address == 0 and 0 not in shape):
+        raise wrong("data", "an address of 64 bits, not null where there are elements, and whether it is read-only")
+    if stream is not None and (stream := _integer(stream, _HANDLES)) is None:
+        raise wrong("stream", "None or an integer, 1, 2 or a handle of 64 bits")
+    return typestr, shape, strides, address, bool(data[1]), stream
+
+
+def _integers(values: Any, allowed: range) -> tuple[int, ...] | None:
+    """Return integers as Python's, or None if that is not what they are."""
+    if not isinstance(values, tuple | list):
+        return None
+    numbers = tuple(number for value in values if (number := _integer(value, allowed)) is not None)
+    return numbers if len(numbers) == len(values) else None
+
+
+def _integer(value: Any, allowed: range) -> int | None:
+    """Return an integer of any library's as Python's, or None if it is none or not allowed."""
+    try:
+        number = index(value)
+    except TypeError:
+        return None
+    return number if number in allowed else None
 
 
 class _Tensor(Structure):
