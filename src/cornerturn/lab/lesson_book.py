@@ -205,7 +205,7 @@ def _block_size(numbers: Numbers) -> Facts:
     conflicts = ", ".join(f"{name}: {passes:.3g}" for name, passes in zip(names, shared, strict=True))
     yield Fact(f"wavefronts a shared load request, {conflicts}", shared[0] >= shared[1] > shared[2] == 1)
     for larger, smaller in (("tiled_16", "tiled_8"), ("tiled_32", "tiled_16")):
-        yield from _compared(numbers, larger, smaller, lambda ratio: ratio > 1)
+        yield from _faster(numbers, larger, smaller)
 
 
 def _merged_writes(numbers: Numbers) -> Facts:

@@ -29,7 +29,11 @@ def lessons_view(findings: Sequence[Finding], where: str) -> RenderableType:
         parts += [_finding(finding), Text()]
     judged = [finding for finding in findings if finding.facts]
     holding = sum(finding.verdict.startswith("holds") for finding in judged)
-    parts.append(Text(f"{holding} of {len(judged)} lessons with evidence hold here"))
+    in_counts = sum(finding.verdict == "holds in counts" for finding in judged)
+    noun, verb = "lesson" if len(judged) == 1 else "lessons", "holds" if holding == 1 or len(judged) == 1 else "hold"
+    some = f", {in_counts} of them in counts alone" if in_counts else ""
+    limit = ", in counts alone" if 0 < in_counts == holding else some
+    parts.append(Text(f"{holding} of {len(judged)} {noun} with evidence {verb} here{limit}"))
     return Group(*parts)
 
 
