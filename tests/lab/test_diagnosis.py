@@ -149,7 +149,7 @@ def test_global_memory_comes_before_shared_memory():
         ("ragged_8", (101, 103), "but requests begin or end within sectors: whole ones waste none."),
         ("rows_4", (256, 256), "tile_4 does (at 128 x 128: global load 16/16"),
         ("weave_4", (4, 4096), "Nothing is wasted"),
-        ("box_4", (33, 65), "would spread these words over all banks; tiled_32 does"),  # tile_4 takes no such rows
+        ("box_4", (33, 65), "an array for each field would spread these words over all banks; tiled_32 does"),
     ],
 )
 def test_a_production_kernel_is_held_against_those_of_its_element_size(name, shape, said):

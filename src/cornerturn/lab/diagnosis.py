@@ -24,6 +24,8 @@ _PLAIN: Shape = (128, 128)
 """A shape of full tiles and aligned rows for every kernel of the catalogue that takes more than a short side."""
 _STRIDED = 2
 """How many times the ideal a global access takes at least when lanes do not lie beside each other."""
+_STRUCTURES = range(8, 17)
+"""Bytes between neighbouring lanes that are too few for a row of a tile, and more than one word."""
 _LONG = 2048
 """Elements of the other side, for one that does not: they too fill all blocks, and rows are aligned."""
 
@@ -60,8 +62,10 @@ def diagnose(
     by_shape = [place for place in wasting if place not in its_own]
     said.append(_bottleneck([*its_own, *by_shape]))
     if its_own:
-        said += _reason(its_own[0], requests)
-        said.append(_remedy(kernel, rows, cols, its_own[0], counters, arch))
+        example = _example(its_own[0], requests)
+        if example is not None:
+            said.append(_reason(example))
+        said.append(_remedy(kernel, rows, cols, its_own[0], example, counters, arch))
     if by_shape:
         said.append(_blame_the_shape(rows, cols, kernel.element_bytes, plain[by_shape[0].place], shape))
     return tuple(said)
@@ -96,32 +100,37 @@ def _unit(place: Traffic) -> str:
     return "sectors" if place.place.startswith("global") else "wavefronts"
 
 
-def _reason(worst: Traffic, requests: Sequence[Alike]) -> Iterator[str]:
-    """What the addresses of the shown warp's most wasteful request at that place have to do with it."""
+def _example(worst: Traffic, requests: Sequence[Alike]) -> Footprint | None:
+    """The shown warp's most wasteful request at that place, or None where it has none."""
     here = [
         each.first for each in requests if _place(each.first) == worst.place and each.first.passes > each.first.ideal
     ]
-    if not here:
-        return
-    example = max(here, key=lambda each: each.passes / each.ideal)
+    return max(here, key=lambda each: each.passes / each.ideal, default=None)
+
+
+def _reason(example: Footprint) -> str:
+    """What the addresses of a wasteful request have to do with its waste."""
     verb = "read" if example.access.kind == "load" else "write"
     if example.memory == "shared":
         depth = example.passes / example.ideal
-        yield (
+        return (
             f"Line {example.line}: the words that the lanes {verb} lie in {_busy_banks(example)} of the 32 banks, "
             f"and a bank serves one word a wavefront: the conflict is {_number(depth)}-way."
         )
-        return
-    steps = [b - a for a, b in zip(example.offsets, example.offsets[1:], strict=False)]
-    stride = max(set(steps), key=steps.count) if steps else 0
     lines = example.touched
     sectors = sum(sum(line.moved) for line in lines)
     bytes_used = len(example.lanes) * example.access.width
-    yield (
-        f"Line {example.line}: neighbouring lanes mostly {verb} {abs(stride)} bytes apart, so that a request touches "
-        f"{sectors} sectors in {len(lines)} lines and uses {_number(bytes_used / sectors)} of the {SECTOR_BYTES} bytes "
-        f"of a sector."
+    return (
+        f"Line {example.line}: neighbouring lanes mostly {verb} {_stride(example)} bytes apart, so that a request "
+        f"touches {sectors} sectors in {len(lines)} lines and uses {_number(bytes_used / sectors)} of the "
+        f"{SECTOR_BYTES} bytes of a sector."
     )
+
+
+def _stride(footprint: Footprint) -> int:
+    """How many bytes apart most neighbouring lanes are."""
+    steps = [abs(b - a) for a, b in zip(footprint.offsets, footprint.offsets[1:], strict=False)]
+    return max(set(steps), key=steps.count) if steps else 0
 
 
 def _place(footprint: Footprint) -> str:
@@ -133,8 +142,15 @@ def _busy_banks(footprint: Footprint) -> int:
     return sum(any(cell is not None for cell in bank) for bank in zip(*used, strict=True))
 
 
-def _remedy(kernel: Kernel, rows: int, cols: int, worst: Traffic, counters: Counters, arch: str) -> str:
-    if worst.place.startswith("shared"):
+def _remedy(
+    kernel: Kernel, rows: int, cols: int, worst: Traffic, example: Footprint | None, counters: Counters, arch: str
+) -> str:
+    if worst.place.startswith("shared") and example is not None and _stride(example) in _STRUCTURES:
+        advice = (
+            f"Neighbouring lanes are {_stride(example)} bytes apart, as in a table of structures: an array for each "
+            "field would spread these words over all banks"
+        )
+    elif worst.place.startswith("shared"):
         advice = "Another pitch of the tile (padding) or a swizzle would spread these words over all banks"
     elif _waste(worst) < _STRIDED:
         advice = "Neighbouring lanes take neighbours, but requests begin or end within sectors: whole ones waste none"
