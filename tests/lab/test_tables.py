@@ -118,9 +118,17 @@ def test_tables_fit_the_terminal_and_lose_no_text(width):
     for result in results:
         text = render(bench_tables([result, view], "device"), width)
         assert all(len(line) <= width for line in text.splitlines())
-        for word in ("valid", "a view", LONGEST[:26]):
+        for word in ("valid", "a view", "f32x4_shared_bcf_merge_"):
             assert re.search(rf"\b{word}", text)
         assert (LONGEST in text) == (width > 80)
+
+
+@pytest.mark.parametrize("width", range(60, 90))
+def test_a_name_is_broken_between_its_words(width):
+    text = render(bench_tables([emulated(LONGEST, counters=COUNTERS, instructions=320)], "emulator"), width)
+    pieces = [line.split()[0] for line in text.partition("─\n")[2].splitlines() if line and line.split()[0] in LONGEST]
+    assert "".join(pieces) == LONGEST
+    assert all(piece.endswith("_") for piece in pieces[:-1])
 
 
 def test_no_number_is_cut_or_broken_at_any_width_that_is_enough():

@@ -6,9 +6,11 @@ The numbers stand in the text itself and colour only repeats them, so a table re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.containers import Lines
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
@@ -58,6 +60,14 @@ class FoldedName(Text):
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         measured = super().__rich_measure__(console, options)
         return Measurement(min(measured.minimum, self.WIDTH), measured.maximum)
+
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
+        """Break after an underscore rather than within a word."""
+        at = self.plain.rfind("_", 0, width) + 1
+        if "\n" in self.plain or self.cell_len <= width or not at:
+            return super().wrap(console, width, **how)
+        head, tail = self.divide([at])
+        return Lines([head, *tail.wrap(console, width, **how)])
 
 
 def _emulator_table(results: Sequence[Result]) -> tuple[Table, str]:
