@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_sizes, progress_bar, say, show, write_json
+from cornerturn.cli.shell import DEFAULT_SIZE, Shape, or_else, parse_sizes, progress_bar, say, show, write_json
 from cornerturn.cli.tune_commands import tuned_fact
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
@@ -135,7 +135,8 @@ def bench(
 
 
 def _compare_counters(entries: Sequence[Kernel | View], shapes: Sequence[Shape], json_path: Path | None) -> None:
-    device = open_device()
+    with or_else("--counters needs an NVIDIA GPU with its driver; without it, bench counts on the emulator alone"):
+        device = open_device()
     for shape in shapes:
         require_memory(*shape, device.free_bytes())
     compared: list[Comparison] = []
@@ -175,4 +176,6 @@ def choose_device(where: str) -> tuple[Device | None, str | None]:
         return None, None
     if where == "auto" and (reason := unavailable_reason()):
         return None, reason
-    return open_device(), None
+    with or_else("choose --device emulator, which counts and does not time"):
+        device = open_device()
+    return device, None

@@ -14,7 +14,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from cornerturn.errors import CompileError, CornerturnError, EmulatorError
+from cornerturn.errors import CompileError, CornerturnError, DeviceError, EmulatorError
 from cornerturn.files import replacing
 
 _NARROWEST, _PIPED_WIDTH, _UNLIMITED = 80, 120, 10_000  # columns; below the first, tables and drawings would be cut
@@ -97,6 +97,15 @@ def fail(message: str, status: int) -> NoReturn:
     """Say what went wrong, in one line, and end the process."""
     say("error: " + " ".join(message.split()))
     sys.exit(status)
+
+
+@contextmanager
+def or_else(remedy: str) -> Iterator[None]:
+    """Add to the reason why a GPU cannot be used what to do about it."""
+    try:
+        yield
+    except DeviceError as error:
+        raise DeviceError(f"{error}: {remedy}") from error
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cornerturn.cli.shell import progress_bar, say, show, write_json
+from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs
 from cornerturn.gpu import DeviceFacts, open_device
@@ -40,7 +40,8 @@ def tune(elements: tuple[str, ...], json_path: Path | None, forget: bool) -> Non
     if forget and (elements or json_path):
         raise UsageError("--forget excludes --element and --json: it removes all that was tuned for this GPU")
     check_outputs({"--json": json_path})
-    device = open_device()
+    with or_else("tune needs an NVIDIA GPU with its driver; transpose() works without being tuned"):
+        device = open_device()
     target = target_of(device.facts.ordinal)
     if forget:
         say(f"{target.name}: {'what was tuned is removed' if untune(target) else 'nothing was tuned'}")

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import click
 
-from cornerturn.cli.shell import progress_bar, say, show, write_json
+from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import open_device
@@ -175,7 +175,8 @@ def _contest_on_cpu(engines: Sequence[str], dtypes: Sequence[str]) -> _Contest:
 
 
 def _contest_on_gpu(engines: Sequence[str]) -> _Contest:
-    device = open_device()
+    with or_else("choose --device cpu"):
+        device = open_device()
     libraries, missing = _opened({peer.name: partial(peer.open, device) for peer in GPU_PEERS}, engines)
     peers = {name: library.prepare for name, library in libraries.items()}
     return _Contest(
