@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cornerturn.emulator import Emulation, Memory, emulate
+from cornerturn.emulator import Memory, emulate
 from cornerturn.kernels import gathers, production
 from cornerturn.kernels.moves import MoveAxis, cut, division
 from cornerturn.kernels.production import Production, TileShape
 from cornerturn.toolchain import compile_source
+
+from ..emulated_move import run
 
 ELEMENTS = (1, 2, 4, 8, 16)
 ALIGNED = {
@@ -35,36 +37,6 @@ def moved_axes(shape: tuple[int, ...], order: tuple[int, ...], element: int) -> 
     strides_in = [element * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     result = [shape[axis] for axis in order]
     return [(shape[axis], strides_in[axis], element * math.prod(result[k + 1 :])) for k, axis in enumerate(order)]
-
-
-def run(
-    kernel: Production, shape: tuple[int, ...], order: tuple[int, ...], element: int, x_skew: int = 0, y_skew: int = 0
-) -> Emulation:
-    """Emulate one move of random bytes, and check every byte of it and that nothing was done wrong."""
-    x = np.random.default_rng(0).integers(0, 256, (*shape, element), dtype=np.uint8)
-    want = np.ascontiguousarray(x.transpose(*order, len(shape)))
-    y = np.zeros_like(want)
-    memory = Memory()
-    arrays = {
-        "x": memory.bind(x.reshape(-1), "x", skew=x_skew),
-        "y": memory.bind(y.reshape(-1), "y", written=False, skew=y_skew),
-    }
-    image = compile_source(kernel.source).image(kernel.entry)
-    launch = kernel.launch
-    arguments = [arrays[item] if isinstance(item, str) else item for item in launch.arguments]
-    emulation = emulate(
-        image.ptx,
-        image.symbol,
-        memory,
-        grid=launch.grid,
-        block=launch.block,
-        arguments=arguments,
-        shared_bytes=launch.shared_bytes,
-    )
-    assert not emulation.hazards
-    assert not len(arrays["y"].unwritten())
-    assert np.array_equal(y, want)
-    return emulation
 
 
 def matrix(element: int, shape: tuple[int, int], tile: TileShape, x_units: bool = True, halo: int = 0) -> Production:

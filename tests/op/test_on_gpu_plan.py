@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cornerturn.emulator import Memory, emulate
 from cornerturn.errors import UsageError
 from cornerturn.kernels.gathers import RECORDS_TABLE, record_tile, records
-from cornerturn.kernels.production import Production
 from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES
 from cornerturn.op.gpu_plan import plan
 from cornerturn.op.gpu_tiles import DEFAULT
 from cornerturn.op.problem import Problem, canonical
-from cornerturn.toolchain import compile_source
+
+from ..emulated_move import run
 
 ELEMENTS = (1, 2, 4, 8, 16)
 Shape = tuple[int, ...]
@@ -73,31 +72,6 @@ def transposition(shape: Shape, axes: Shape, element: int) -> Problem:
     return canonical(x.itemsize, result, tuple(strides[axis] for axis in axes), strides_out)
 
 
-def check(kernel: Production, shape: Shape, axes: Shape, element: int, x_skew: int = 0, y_skew: int = 0) -> None:
-    x = np.random.default_rng(0).integers(0, 256, (*shape, element), dtype=np.uint8)
-    want = np.ascontiguousarray(x.transpose(*axes, len(shape)))
-    y = np.zeros_like(want)
-    memory = Memory()
-    arrays = {
-        "x": memory.bind(x.reshape(-1), "x", skew=x_skew),
-        "y": memory.bind(y.reshape(-1), "y", written=False, skew=y_skew),
-    }
-    image = compile_source(kernel.source).image(kernel.entry)
-    launch = kernel.launch
-    emulation = emulate(
-        image.ptx,
-        image.symbol,
-        memory,
-        grid=launch.grid,
-        block=launch.block,
-        arguments=[arrays[item] if isinstance(item, str) else item for item in launch.arguments],
-        shared_bytes=launch.shared_bytes,
-    )
-    assert not emulation.hazards
-    assert not len(arrays["y"].unwritten())
-    assert np.array_equal(y, want)
-
-
 @pytest.mark.parametrize(("shape", "axes", "kernel"), CASES + LARGE)
 def test_the_kernel_of_a_problem(shape: Shape, axes: Shape, kernel: str) -> None:
     assert plan(transposition(shape, axes, 2), 0, 0).entry.startswith(kernel)
@@ -107,7 +81,7 @@ def test_the_kernel_of_a_problem(shape: Shape, axes: Shape, kernel: str) -> None
 @pytest.mark.parametrize(("shape", "axes", "kernel"), CASES)
 def test_every_plan_is_right(shape: Shape, axes: Shape, kernel: str, element: int) -> None:
     for x, y in ((0, 0), (element, 3 * element)):
-        check(plan(transposition(shape, axes, element), x, y), shape, axes, element, x, y)
+        run(plan(transposition(shape, axes, element), x, y), shape, axes, element, x, y)
 
 
 @given(st.data())
@@ -117,7 +91,7 @@ def test_any_permutation(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 5, 8, 16, 33]), min_size=1, max_size=4)))
     axes = tuple(data.draw(st.permutations(range(len(shape)))))
     x, y = (element * data.draw(st.integers(0, 32 // element)) for _ in range(2))
-    check(plan(transposition(shape, axes, element), x, y), shape, axes, element, x, y)
+    run(plan(transposition(shape, axes, element), x, y), shape, axes, element, x, y)
 
 
 @given(st.data())
@@ -133,14 +107,14 @@ def test_lines_that_begin_anywhere(data: st.DataObject) -> None:
     shapes = [((batch, short, long), (0, 2, 1)), ((batch, long, short), (0, 2, 1)), ((short, batch, long), (1, 0, 2))]
     shape, axes = data.draw(st.sampled_from(shapes))
     x, y = (element * data.draw(st.integers(0, 32 // element)) for _ in range(2))
-    check(plan(transposition(shape, axes, element), x, y), shape, axes, element, x, y)
+    run(plan(transposition(shape, axes, element), x, y), shape, axes, element, x, y)
 
 
 def test_an_address_that_no_element_fits_is_served_by_smaller_ones() -> None:
     problem = transposition((40, 24), (1, 0), 16)
     kernel = plan(problem, 8, 0)
     assert kernel.entry.startswith("rows<8")
-    check(kernel, (40, 24), (1, 0), 16, 8, 0)
+    run(kernel, (40, 24), (1, 0), 16, 8, 0)
 
 
 def test_more_than_2_to_the_31_elements() -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cornerturn.emulator import Memory, emulate
 from cornerturn.errors import DeviceError
 from cornerturn.kernels.production import Production, TileShape
 from cornerturn.op import gpu_tiles, tuning
@@ -19,7 +18,8 @@ from cornerturn.op.gpu_tiles import DEFAULT, ELEMENTS, Target, Tiling, obeys, ti
 from cornerturn.op.problem import Problem
 from cornerturn.op.tuning import KINDS, Case, Kind, Scale, decisions, fastest, tune
 from cornerturn.op.tuning_bench import moved, tune_target, untune
-from cornerturn.toolchain import compile_source
+
+from ..emulated_move import run
 
 H200 = Target("sm_90", "NVIDIA H200", 132)
 SCALE = Scale.of(60 << 20, DEFAULT.enough_blocks)
@@ -109,28 +109,7 @@ class TestCandidates:
         case = Case(shapes[name.removesuffix(", small")])
         for tiling in tilings[element % 3 :: 1 + len(tilings) // 2]:
             # One block is enough, so that the tile tried is the one taken.
-            check(plan(case.problem(element), 0, 0, replace(tiling, enough_blocks=1)), case, element)
-
-
-def check(kernel: Production, case: Case, element: int) -> None:
-    x = np.random.default_rng(0).integers(0, 256, (*case.shape, element), dtype=np.uint8)
-    want = np.ascontiguousarray(x.transpose(*case.axes, len(case.shape)))
-    y = np.zeros_like(want)
-    memory = Memory()
-    arrays = {"x": memory.bind(x.reshape(-1), "x"), "y": memory.bind(y.reshape(-1), "y", written=False)}
-    image, launch = compile_source(kernel.source).image(kernel.entry), kernel.launch
-    emulation = emulate(
-        image.ptx,
-        image.symbol,
-        memory,
-        grid=launch.grid,
-        block=launch.block,
-        arguments=[arrays[item] if isinstance(item, str) else item for item in launch.arguments],
-        shared_bytes=launch.shared_bytes,
-    )
-    assert not emulation.hazards
-    assert not len(arrays["y"].unwritten())
-    assert np.array_equal(y, want)
+            run(plan(case.problem(element), 0, 0, replace(tiling, enough_blocks=1)), case.shape, case.axes, element)
 
 
 class TestProblems:

@@ -1,0 +1,37 @@
+"""One move by a production kernel on the emulator, checked whole."""
+
+import numpy as np
+
+from cornerturn.emulator import Emulation, Memory, emulate
+from cornerturn.kernels.production import Production
+from cornerturn.toolchain import compile_source
+
+
+def run(
+    kernel: Production, shape: tuple[int, ...], order: tuple[int, ...], element: int, x_skew: int = 0, y_skew: int = 0
+) -> Emulation:
+    """Emulate one move of random bytes, and check every byte of it and that nothing was done wrong."""
+    x = np.random.default_rng(0).integers(0, 256, (*shape, element), dtype=np.uint8)
+    want = np.ascontiguousarray(x.transpose(*order, len(shape)))
+    y = np.zeros_like(want)
+    memory = Memory()
+    arrays = {
+        "x": memory.bind(x.reshape(-1), "x", skew=x_skew),
+        "y": memory.bind(y.reshape(-1), "y", written=False, skew=y_skew),
+    }
+    image = compile_source(kernel.source).image(kernel.entry)
+    launch = kernel.launch
+    arguments = [arrays[item] if isinstance(item, str) else item for item in launch.arguments]
+    emulation = emulate(
+        image.ptx,
+        image.symbol,
+        memory,
+        grid=launch.grid,
+        block=launch.block,
+        arguments=arguments,
+        shared_bytes=launch.shared_bytes,
+    )
+    assert not emulation.hazards
+    assert not len(arrays["y"].unwritten())
+    assert np.array_equal(y, want)
+    return emulation
