@@ -10,6 +10,11 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test asserts a time, and an example may compile a kernel.
+settings.register_profile("untimed")
+settings.load_profile("untimed")
 
 # A shell without job control starts what it puts in the background with SIGINT ignored, and children inherit that:
 # the tests that interrupt a process would wait for ever.

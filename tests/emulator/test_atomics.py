@@ -62,7 +62,7 @@ def atomic_kernel(name: str, kind: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_lanes_take_their_turns(name: str, kind: str, data: st.DataObject):
     bits = int(kind[1:])

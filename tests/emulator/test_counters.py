@@ -79,7 +79,7 @@ def warps_of(draw: st.DrawFn, width: int) -> list[Warp]:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_global_memory_counts_sectors_and_lines(width: int, data: st.DataObject):
     warps = data.draw(warps_of(width))
@@ -92,7 +92,7 @@ def test_global_memory_counts_sectors_and_lines(width: int, data: st.DataObject)
 
 @pytest.mark.parametrize("load", [True, False], ids=["load", "store"])
 @pytest.mark.parametrize("width", WIDTHS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_shared_memory_counts_wavefronts(width: int, load: bool, data: st.DataObject):
     warps = data.draw(warps_of(width))

@@ -179,7 +179,7 @@ ROWS = st.lists(st.tuples(WORDS, WORDS, WORDS, WORDS), min_size=WARP, max_size=W
 
 
 @pytest.mark.parametrize("line", EXACT)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(rows=ROWS)
 def test_integers_are_exact(line: str, rows: list[tuple[int, ...]]):
     signature, function = EXACT[line]
@@ -258,7 +258,7 @@ def _near(bits: st.SearchStrategy[int], form: Format) -> st.SearchStrategy[int]:
     ("name", "kind"),
     [(name, kind) for name in OPERATIONS for kind in FORMATS if name != "div.rn" or kind in ("f32", "f64")],
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_floats_are_rounded_once(name: str, kind: str, data: st.DataObject):
     form, operation = FORMATS[kind], OPERATIONS[name]
@@ -279,7 +279,7 @@ def test_floats_are_rounded_once(name: str, kind: str, data: st.DataObject):
     ("source", "target"),
     [(a, b) for a in FORMATS for b in FORMATS if a != b and {a, b} != {"f16", "bf16"}],
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_conversions_round_once(source: str, target: str, data: st.DataObject):
     wide, narrow = FORMATS[source], FORMATS[target]
@@ -296,7 +296,7 @@ def test_conversions_round_once(source: str, target: str, data: st.DataObject):
 
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("source", ["u32", "s32", "u64", "s64"])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(words=st.lists(WORDS, min_size=WARP, max_size=WARP))
 def test_integers_become_floats_by_one_rounding(source: str, target: str, words: list[int]):
     form, size = FORMATS[target], int(source[1:])
@@ -309,7 +309,7 @@ def test_integers_become_floats_by_one_rounding(source: str, target: str, words:
 
 @pytest.mark.parametrize("source", FORMATS)
 @pytest.mark.parametrize("target", ["u8", "s16", "u32", "s32", "u64", "s64"])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_floats_become_integers_by_cutting_and_clamping(source: str, target: str, data: st.DataObject):
     form, size = FORMATS[source], int(target[1:])

@@ -54,7 +54,7 @@ def check_order(graph: Graph, order: list[int]) -> None:
             check_order(graph, inner)  # without its header, what is left is ordered in the same way
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(graph=graphs())
 def test_the_order_is_topological_and_keeps_loops_together(graph: Graph):
     order = visiting_order(graph)
@@ -64,7 +64,7 @@ def test_the_order_is_topological_and_keeps_loops_together(graph: Graph):
     check_order(graph, order[: len(reachable)])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(graph=graphs())
 def test_a_loop_that_is_entered_at_one_place_begins_there(graph: Graph):
     order = visiting_order(graph)

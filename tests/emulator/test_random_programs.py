@@ -165,7 +165,7 @@ def interpret(program: list[Tree], x: list[int], i: int) -> int:
     return names["trace"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(program=programs, seed=st.integers(0, 3))
 def test_random_programs(program: list[Tree], seed: int):
     generator = np.random.default_rng(seed)

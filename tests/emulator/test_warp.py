@@ -24,7 +24,7 @@ def plain_shuffle(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
 
 
 @pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     b=st.lists(st.integers(0, 40), min_size=32, max_size=32),
     logarithm=st.integers(0, 5),

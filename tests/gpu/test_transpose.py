@@ -68,7 +68,7 @@ def test_every_bit_is_right(shape: tuple[int, ...], axes: tuple[int, ...], eleme
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_permutation_of_any_view(data: st.DataObject) -> None:
     element = data.draw(st.sampled_from(ELEMENTS))
     shape = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=4))

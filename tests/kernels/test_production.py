@@ -276,7 +276,7 @@ def test_box(element: int, shape: tuple[int, ...], order: tuple[int, ...]) -> No
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_box_takes_any_permutation(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5)))
     order = tuple(data.draw(st.permutations(range(len(shape)))))

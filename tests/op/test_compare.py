@@ -3,7 +3,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -50,7 +50,6 @@ class TestCases:
         for axis in (0, 1):
             assert (np.diff(elements, axis=axis) != 0).any(axis=-1).all()
 
-    @settings(deadline=None)
     @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.data())
     def test_matrices_are_what_reshaping_says(self, shape, data):
         case = Case(tuple(shape), tuple(data.draw(st.permutations(range(len(shape))))))

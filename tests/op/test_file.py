@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cornerturn.errors import UsageError
@@ -193,7 +193,6 @@ class TestRefusals:
 
 
 class TestBoxes:
-    @settings(deadline=None)
     @given(data=st.data(), ndim=st.integers(0, 5), nbytes=st.integers(1, 1 << 16))
     def test_fit_and_cannot_grow(self, data, ndim, nbytes):
         shape = data.draw(st.lists(st.integers(2, 50), min_size=ndim, max_size=ndim))

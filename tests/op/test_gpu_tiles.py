@@ -232,7 +232,7 @@ class TestDamage:
         assert tiling_of(H200) == DEFAULT
 
     @given(data=st.data())
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     def test_any_bytes_changed(self, data: st.DataObject) -> None:
         path = store(H200, TUNED, [4])
         content = bytearray(path.read_bytes())

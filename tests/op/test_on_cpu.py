@@ -163,7 +163,7 @@ def strided_views(draw: st.DrawFn) -> Array:
     return np.broadcast_to(view[still], shape).transpose(draw(st.permutations(range(len(shape)))))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(strided_views(), st.sampled_from([ALWAYS, NEVER]), st.integers(0, 63), st.sampled_from([0, 0, 1, 16]))
 def test_any_view(view: Array, streaming: int, line_offset: int, pad: int) -> None:
     _, result = engine(view, streaming, line_offset, pad)

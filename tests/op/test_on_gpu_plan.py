@@ -85,7 +85,7 @@ def test_every_plan_is_right(shape: Shape, axes: Shape, kernel: str, element: in
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_permutation(data: st.DataObject) -> None:
     element = data.draw(st.sampled_from(ELEMENTS))
     shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 5, 8, 16, 33]), min_size=1, max_size=4)))
@@ -95,7 +95,7 @@ def test_any_permutation(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_lines_that_begin_anywhere(data: st.DataObject) -> None:
     """One short axis or whole rows; longer extents than above."""
     element = data.draw(st.sampled_from([1, 4]))

@@ -2,7 +2,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cornerturn.op.problem import Problem, canonical
@@ -69,7 +69,6 @@ Axes = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(Axes, st.sampled_from([1, 2, 3, 4, 6, 8, 16]), st.randoms(use_true_random=False))
 def test_every_byte_keeps_its_place(axes, item, random) -> None:
     """The canonical problem moves the same bytes between the same offsets, whatever the output's axis order."""

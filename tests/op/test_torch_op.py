@@ -2,7 +2,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cornerturn
@@ -31,7 +31,6 @@ def reversed_axes(x):
 
 @pytest.mark.parametrize("small", [-1, 1 << 15], ids=["engine", "small"])
 class TestValues:
-    @settings(deadline=None)  # the first call of a kind compiles
     @given(data=st.data(), dtype=st.sampled_from(DTYPES))
     def test_any_strides_and_dtype(self, data, dtype, small):
         ndim = data.draw(st.integers(0, 5))

@@ -75,7 +75,7 @@ def arrays(draw: st.DrawFn) -> Array:
     return x
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(arrays(), st.data())
 def test_as_numpy(x: Array, data: st.DataObject) -> None:
     axes = data.draw(st.none() | st.permutations([a - data.draw(st.sampled_from([0, x.ndim])) for a in range(x.ndim)]))
@@ -86,7 +86,7 @@ def test_as_numpy(x: Array, data: st.DataObject) -> None:
     assert not np.may_share_memory(x, y)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(arrays(), st.data())
 def test_into_out_of_any_strides(x: Array, data: st.DataObject) -> None:
     axes = data.draw(st.permutations(range(x.ndim)))

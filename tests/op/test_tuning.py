@@ -77,7 +77,7 @@ class TestCandidates:
             assert all(obeys(element, shape, ragged=True) for shape in tiling.ragged[element])
 
     @given(st.data())
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=100)
     def test_whatever_tile_is_refined_the_rules_are_kept(self, data: st.DataObject) -> None:
         element, ragged = data.draw(st.sampled_from(ELEMENTS)), data.draw(st.booleans())
         sizes = st.sampled_from([(1 << 10, 1 << 12), tuning.SMALL_TILES, tuning.LARGE_TILES, (1 << 14, 1 << 16)])
