@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 # No test asserts a time, and an example may compile a kernel.
-settings.register_profile("untimed")
+settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 # A shell without job control starts what it puts in the background with SIGINT ignored, and children inherit that:
