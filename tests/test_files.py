@@ -1,6 +1,8 @@
 import errno
 import os
 import stat
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -230,3 +232,17 @@ def test_an_input_that_is_not_there_says_how(tmp_path):
     for path, rule in [("missing", "no such file"), ("loop", "Too many levels of symbolic links"), (".", "not a reg")]:
         with pytest.raises(UsageError, match=rule):
             read_npy_header(tmp_path / path)
+
+
+def test_a_file_whose_block_never_ends_vanishes_with_the_process(tmp_path):
+    """As where a signal comes just after the file was made: nobody enters the block, and nobody leaves it."""
+    code = f"""
+import ctypes, os, pathlib
+from cornerturn.files import appearing
+block = appearing(pathlib.Path({str(tmp_path / "y")!r}))
+block.__enter__()
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(block))  # never collected
+assert len(os.listdir({str(tmp_path)!r})) == 1
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert list(tmp_path.iterdir()) == []

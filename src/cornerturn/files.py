@@ -1,5 +1,6 @@
 """Files: what a ``.npy`` holds, from its header alone, and results that appear whole or not at all."""
 
+import atexit
 import errno
 import math
 import os
@@ -219,6 +220,7 @@ def appearing(target: Path) -> Iterator[IO[bytes]]:
         OSError: as the system says it.
     """
     temporary = target.with_name(f".{secrets.token_hex(8)}{_TEMPORARY}")
+    _unfinished.add((os.getpid(), temporary))
     try:
         with temporary.open("xb") as file:
             yield file
@@ -226,6 +228,20 @@ def appearing(target: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        _unfinished.discard((os.getpid(), temporary))
+
+
+_unfinished: set[tuple[int, Path]] = set()
+"""Temporary files by the process that made them."""
+
+
+@atexit.register
+def _remove_unfinished() -> None:
+    """Remove what a signal left that came between the making of a file and the block that would have removed it."""
+    for process, temporary in list(_unfinished):
+        if process == os.getpid():  # a fork leaves its parent's alone
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
