@@ -89,7 +89,28 @@ def test_ragged_rows_are_written_by_whole_sectors(element: int) -> None:
 def test_batches_of_tiles(element: int, shape: tuple[int, int, int], x_units: bool, halo: int) -> None:
     cols, batch, rows = moved_axes(shape, (2, 1, 0), element)
     tile = (RAGGED if halo else ALIGNED)[element]
-    run(production.tile(element, rows, cols, [batch], tile, x_units or element == 16, halo), shape, (2, 1, 0), element)
+    for outer, near in (([batch], []), ([], [batch])):
+        kernel = production.tile(element, rows, cols, outer, tile, x_units or element == 16, halo, near)
+        run(kernel, shape, (2, 1, 0), element)
+
+
+@pytest.mark.parametrize("group", [None, (2, 2)])
+def test_blocks_follow_near_axes_before_tiles(group: tuple[int, int] | None) -> None:
+    shape, axes = (2, 64, 2, 3, 64), (0, 4, 2, 3, 1)
+    outer, cols, slow, fast, rows = moved_axes(shape, axes, 4)
+    tile = TileShape(32, 32, 2, 128, group, wide=False)
+    kernel = production.tile(4, rows, cols, [outer], tile, near=[fast, slow])
+    run(kernel, shape, axes, 4)
+    image, launch = compile_source(kernel.source).image(kernel.entry), kernel.launch
+    x, y, memory = np.ones(shape, np.uint32), np.zeros((2, 64, 2, 3, 64), np.uint32), Memory()
+    arrays = {"x": memory.bind(x, "x"), "y": memory.bind(y, "y")}
+    arguments = [arrays[item] if isinstance(item, str) else item for item in launch.arguments]
+    where = {"grid": launch.grid, "block": launch.block, "shared_bytes": launch.shared_bytes}
+    emulate(image.ptx, image.symbol, memory, arguments=arguments, blocks=range(4), **where)
+    written = np.zeros_like(y)
+    written[0, :32, 0, :, :32] = 1  # blocks 0 to 2
+    written[0, :32, 1, 0, :32] = 1  # block 3
+    assert np.array_equal(y, written)
 
 
 @pytest.mark.parametrize(
@@ -150,8 +171,9 @@ def test_ragged_weave_writes_whole_sectors(interleave: bool) -> None:
     assert sum(a.sectors for a in emulation.accesses if (a.space, a.kind) == ("global", "store")) < 1.02 * needed
 
 
-@pytest.mark.parametrize(("element", "items"), [(1, 2), (2, 1), (4, 2), (8, 1)])
-def test_ragged_rows(element: int, items: int) -> None:
+@pytest.mark.parametrize("shifted", [False, True])
+@pytest.mark.parametrize("element", [1, 2, 4, 8])
+def test_ragged_rows(element: int, shifted: bool) -> None:
     units = 16 // element
     for shape, order, skews in (
         ((7, 11, units), (1, 0, 2), (1, 2)),
@@ -161,17 +183,18 @@ def test_ragged_rows(element: int, items: int) -> None:
         ((1, 4999), (0, 1), (3, 0)),
         ((1, units), (0, 1), (0, 1)),
     ):
-        kernel = production.ragged_rows(element, moved_axes(shape, order, element), 64, items)
+        kernel = production.ragged_rows(element, moved_axes(shape, order, element), shifted, 64)
         run(kernel, shape, order, element, skews[0] * element, skews[1] * element)
 
 
-def test_ragged_rows_between_gaps() -> None:
+@pytest.mark.parametrize("shifted", [False, True])
+def test_ragged_rows_between_gaps(shifted: bool) -> None:
     """Rows of y that do not follow one on another are lines of their own; nothing between them is written."""
     x = np.random.default_rng(0).integers(0, 256, (9, 37), dtype=np.uint8)
     y = np.zeros((9, 50), np.uint8)
     memory = Memory()
     arrays = {"x": memory.bind(x, "x"), "y": memory.bind(y, "y")}
-    kernel = production.ragged_rows(1, [(9, 37, 50), (37, 1, 1)])
+    kernel = production.ragged_rows(1, [(9, 37, 50), (37, 1, 1)], shifted)
     image = compile_source(kernel.source).image(kernel.entry)
     arguments = [arrays[item] if isinstance(item, str) else item for item in kernel.launch.arguments]
     grid, block = kernel.launch.grid, kernel.launch.block
@@ -181,9 +204,10 @@ def test_ragged_rows_between_gaps() -> None:
     assert not y[:, 37:].any()
 
 
-def test_ragged_rows_store_whole_sectors() -> None:
+@pytest.mark.parametrize("shifted", [False, True])
+def test_ragged_rows_store_whole_sectors(shifted: bool) -> None:
     shape = (100, 100, 63)
-    emulation = run(production.ragged_rows(1, moved_axes(shape, (1, 0, 2), 1)), shape, (1, 0, 2), 1)
+    emulation = run(production.ragged_rows(1, moved_axes(shape, (1, 0, 2), 1), shifted), shape, (1, 0, 2), 1)
     stores = [a for a in emulation.accesses if (a.space, a.kind) == ("global", "store")]
     assert sum(a.sectors for a in stores) < 1.01 * math.prod(shape) / 32
 

@@ -31,7 +31,7 @@ class FakeLibrary:
         self.streams: list[int] = []
         self.cutensorGetVersion = lambda: 20801
         self.cutensorGetErrorString = lambda status: f"reason {status.value}".encode()
-        for kind in ("TensorDescriptor", "OperationDescriptor", "Plan"):
+        for kind in ("TensorDescriptor", "OperationDescriptor", "PlanPreference", "Plan"):
             setattr(self, f"cutensorDestroy{kind}", lambda handle: self.alive.pop(handle.value))
 
     def cutensorCreate(self, handle):  # noqa: N802
@@ -59,8 +59,12 @@ class FakeLibrary:
         assert [x_axes[mode][0] for mode in modes_y] == shape_y
         return self.make("operation", pointer, dtype, shape_y, [x_axes[mode][1] for mode in modes_y], strides_y)
 
+    def cutensorCreatePlanPreference(self, handle, pointer, algorithm, jit):  # noqa: N802
+        assert (handle.value, algorithm.value, jit.value) == (HANDLE, -1, 0)
+        return self.make("preference", pointer)
+
     def cutensorCreatePlan(self, handle, pointer, operation, preference, workspace):  # noqa: N802
-        assert (handle.value, preference, workspace.value) == (HANDLE, None, 0)
+        assert (handle.value, self.alive[preference.value], workspace.value) == (HANDLE, (), 0)
         return self.make("plan", pointer, *self.alive[operation.value])
 
     def cutensorPermute(self, handle, plan, one, x, y, stream):  # noqa: N802
@@ -108,7 +112,7 @@ def test_elements_of_one_byte_are_not_taken(dtype, takes):
     assert cutensor.CuTensor(FakeLibrary()).takes(dtype) is takes
 
 
-@pytest.mark.parametrize("failing", ["tensor", "operation", "plan"])
+@pytest.mark.parametrize("failing", ["tensor", "operation", "preference", "plan"])
 def test_a_refusal_says_why_and_leaves_nothing(failing):
     library = FakeLibrary(failing)
     with pytest.raises(DeviceError, match=r"cutensorCreate\w+ answers 15: reason 15"):
@@ -119,7 +123,7 @@ def test_a_refusal_says_why_and_leaves_nothing(failing):
 def test_a_plan_is_destroyed_with_its_permutation():
     library = FakeLibrary()
     permute = cutensor.CuTensor(library).permutation("float32", (3, 4), (1, 0))
-    assert len(library.alive) == 4
+    assert len(library.alive) == 5
     del permute
     gc.collect()
     assert not library.alive

@@ -207,22 +207,22 @@ class TestChoice:
         wanted = tuning.identity(plan(huge, 0, 0, replace(DEFAULT, groups={8: (16, 16)})))
         bench = FakeBench(lambda production, _: 0.5e-6 if tuning.identity(production) == wanted else 1e-6)
         tiling, _ = tune(DEFAULT, [8], SCALE, bench, ignore)
-        assert tiling.groups == {8: (16, 16), 16: (8, 32)}
+        assert tiling.groups == {8: (16, 16), **DEFAULT.groups}
 
     def test_groups_are_given_up_where_they_do_not_help(self) -> None:
-        bench = FakeBench(lambda production, _: 1e-6 if ", true, true" in production.entry else 0.9e-6)
+        bench = FakeBench(lambda production, _: 1e-6 if ", true, 0, true" in production.entry else 0.9e-6)
         tiling, choices = tune(DEFAULT, [16], SCALE, bench, ignore)
         assert tiling.groups == {}
         assert next(choice for choice in choices if choice.kind == "aligned, huge").chosen == "no groups"
 
     def test_a_chosen_tile_is_refined(self) -> None:
         def speed(production: Production, _: Problem) -> float:
-            found = production.entry.startswith("tile<4, 64, 64, 2, 128, false, 2, false, ")
+            found = production.entry.startswith("tile<4, 64, 64, 2, 128, false, 2, false, 0, ")
             return 0.8e-6 - 0.1e-6 * (", false, 5, 4>" not in production.entry) if found else 1e-6
 
         def finer(production: Production, problem: Problem) -> float:
             seconds = speed(production, problem)
-            return seconds / 2 if production.entry.endswith("false, 2, false, false, 12, 4>") else seconds
+            return seconds / 2 if production.entry.endswith("false, 2, false, 0, false, 12, 4>") else seconds
 
         tiling, _ = tune(DEFAULT, [4], SCALE, FakeBench(finer), ignore)
         assert tiling.ragged[4][0] == TileShape(64, 64, 2, 128, wide=False, resident=12)

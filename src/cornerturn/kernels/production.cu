@@ -37,10 +37,10 @@ __device__ u32 next_coordinate(u32& n, const Axis& axis) {
     return coordinate;
 }
 
-// Move x and y to where block n of the axes from `first` on begins.
+// Move x and y to where block n of the axes [first, last) begins; n becomes its number along the axes after them.
 template <int N>
-__device__ void enter(const Axes<N>& axes, u32 first, u32 n, const u8*& x, u8*& y) {
-    for (u32 a = first; a < axes.count; ++a) {
+__device__ void enter(const Axes<N>& axes, u32 first, u32 last, u32& n, const u8*& x, u8*& y) {
+    for (u32 a = first; a < last; ++a) {
         const u32 coordinate = next_coordinate(n, axes.axis[a]);
         x += coordinate * axes.axis[a].stride_in;
         y += coordinate * axes.axis[a].stride_out;
@@ -94,14 +94,28 @@ __device__ Unit fetch_unit(u64 address) {
     return u;
 }
 
-// An element of x; whole units as above.
+// An element of x; those of 4 bytes and more as above.
 template <int E>
 __device__ Element<E> fetch_element(const u8* p) {
     if constexpr (E == UNIT) {
         return fetch_unit<false>(__cvta_generic_to_global(p));
-    } else {
-        return fetch<Element<E>>(p);
     }
+#if __CUDA_ARCH__ >= 800
+    if constexpr (E == 4 || E == 8) {
+        Element<E> element;
+        u64 keep;
+        asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
+        if constexpr (E == 4) {
+            asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(element)
+                         : "l"(__cvta_generic_to_global(p)), "l"(keep));
+        } else {
+            asm volatile("ld.global.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;" : "=r"(element.w[0]), "=r"(element.w[1])
+                         : "l"(__cvta_generic_to_global(p)), "l"(keep));
+        }
+        return element;
+    }
+#endif
+    return fetch<Element<E>>(p);
 }
 
 // The 16 bytes that begin `bytes` (a multiple of E below 16) into the 32 bytes low:high.
@@ -301,11 +315,12 @@ __device__ void fill_tile(Unit* shared, const u8* x, const u8* x_origin, int row
 //   then begins up to HALO units before the tile's, on a multiple of HALO units, so that only full units are
 //   written; the tile holds HALO units more than it writes. At the ends of a row of y, elements are written one by one.
 //   A thread's rows of y are so far apart that all of them miss such a multiple by the same bytes.
-// GROUPED: the first four axes number the tiles: a group's rows, its columns, the rows of groups, the columns of
-//   groups. Otherwise two do: the tiles' rows, their columns.
+// GROUPED: four axes number the tiles: a group's rows, its columns, the rows of groups, the columns of groups. Otherwise
+//   two do: the tiles' rows, their columns.
+// NEAR: axes outside of the tile that are numbered before those.
 // RESIDENT: blocks a multiprocessor should hold. Fewer leave a thread the registers to keep all its reads in flight.
-template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO, bool GROUPED, bool WIDE, int RESIDENT,
-          int AXES>
+template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO, bool GROUPED, int NEAR, bool WIDE,
+          int RESIDENT, int AXES>
 __global__ void __launch_bounds__(THREADS, RESIDENT)
     tile(const u8* x, u8* y, int rows, int cols, i64 pitch_in, i64 pitch_out, i64 x_first, i64 x_end,
          const __grid_constant__ Axes<AXES> axes) {
@@ -316,12 +331,13 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
 
     const u8* const x_origin = x;
     u32 n = blockIdx.x;
-    int row0 = next_coordinate(n, axes.axis[0]), col0 = next_coordinate(n, axes.axis[1]);
+    enter(axes, 0, NEAR, n, x, y);
+    int row0 = next_coordinate(n, axes.axis[NEAR]), col0 = next_coordinate(n, axes.axis[NEAR + 1]);
     if (GROUPED) {
-        row0 += next_coordinate(n, axes.axis[2]) * axes.axis[0].extent;
-        col0 += next_coordinate(n, axes.axis[3]) * axes.axis[1].extent;
+        row0 += next_coordinate(n, axes.axis[NEAR + 2]) * axes.axis[NEAR].extent;
+        col0 += next_coordinate(n, axes.axis[NEAR + 3]) * axes.axis[NEAR + 1].extent;
     }
-    enter(axes, GROUPED ? 4 : 2, n, x, y);
+    enter(axes, NEAR + (GROUPED ? 4 : 2), axes.count, n, x, y);
     row0 *= R - LEAD;
     col0 *= C;
 
@@ -373,7 +389,7 @@ __global__ void __launch_bounds__(THREADS)
     const u8* const x_origin = x;
     u32 n = blockIdx.x;
     const int rows = axes.axis[0].extent, col0 = next_coordinate(n, axes.axis[1]) * C;
-    enter(axes, 2, n, x, y);
+    enter(axes, 2, axes.count, n, x, y);
     fill_tile<E, R, C, P, THREADS, X_UNITS, false, false>(shared, x, x_origin, 0, col0, rows, cols, pitch_in, x_first,
                                                           x_end);
     __syncthreads();
@@ -413,7 +429,7 @@ __global__ void __launch_bounds__(THREADS, 2048 / THREADS)
     rows(const u8* x, u8* y, u32 slab, u32 inner, const __grid_constant__ Axes<AXES> axes) {
     u32 block = blockIdx.x;
     const u32 first = next_coordinate(block, axes.axis[inner]) * (THREADS * ITEMS) + threadIdx.x;
-    enter(axes, inner + 1, block, x, y);
+    enter(axes, inner + 1, axes.count, block, x, y);
     const u8* from[ITEMS];
     u8* to[ITEMS];
     Element<E> element[ITEMS];
@@ -438,11 +454,6 @@ __global__ void __launch_bounds__(THREADS, 2048 / THREADS)
     }
 }
 
-// ragged_rows: the axis that is contiguous in x is so in y too, and its rows begin anywhere. A thread writes units of
-//   y's line, the longest run of rows that lie one after the other in y. A unit holds parts of two rows at most: both are
-//   read shifted, and joined.
-//
-// axes: a row's elements, the further axes of a line, [inner] the line's blocks, the axes of lines.
 // What the coordinates of number n along the axes [first, last) add to an address of x.
 template <int AXES>
 __device__ i64 offset_in(const Axes<AXES>& axes, u32 first, u32 last, u32 n) {
@@ -452,63 +463,63 @@ __device__ i64 offset_in(const Axes<AXES>& axes, u32 first, u32 last, u32 n) {
     return offset;
 }
 
-template <int E, int THREADS, int ITEMS, int AXES>
+// ragged_rows: the axis that is contiguous in x is so in y too, and its rows begin anywhere. A thread writes a unit of y's
+//   line, the longest run of rows that lie one after the other in y. A unit holds parts of two rows at most.
+//
+// SHIFTED: both parts are read by units, shifted and joined. Otherwise they are read element by element.
+// axes: a row's elements, the further axes of a line, [inner] the line's blocks, the axes of lines.
+template <int E, int THREADS, bool SHIFTED, int AXES>
 __global__ void __launch_bounds__(THREADS)
     ragged_rows(const u8* x, u8* y, int elements, u32 inner, i64 x_first, i64 x_end,
                 const __grid_constant__ Axes<AXES> axes) {
     constexpr int V = UNIT / E;
     const u8* const x_origin = x;
     u32 block = blockIdx.x;
-    const int window0 = next_coordinate(block, axes.axis[inner]) * (THREADS * ITEMS) + threadIdx.x;
-    enter(axes, inner + 1, block, x, y);
+    const int window = next_coordinate(block, axes.axis[inner]) * THREADS + threadIdx.x;
+    enter(axes, inner + 1, axes.count, block, x, y);
     const int before = u32(__cvta_generic_to_global(y)) % SECTOR;
-    // Where the two units around 16 bytes of x are x's own.
-    const i64 low_end = x_first + UNIT - (x - x_origin);
-    const u64 room = max(x_end - x_first - 3 * UNIT, i64(-1)) + 1;
-    int element[ITEMS], left[ITEMS];  // the window's first, and those of its row from there on
-    bool whole[ITEMS];
-    u32 shift[ITEMS][2];
-    Unit low[ITEMS][2], high[ITEMS][2];
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i) {
-        element[i] = (window0 + i * THREADS) * V - before / E;
-        u32 n = max(element[i], 0);
-        const u32 column = next_coordinate(n, axes.axis[0]);
-        left[i] = axes.axis[0].extent - column;
-        const bool straddles = left[i] < V;
-        const u32 line_row = n, nearest = inner > 1 ? next_coordinate(n, axes.axis[1]) : 0;
-        const i64 stride = inner > 1 ? axes.axis[1].stride_in : 0;
-        const i64 row = nearest * stride + offset_in(axes, 2, inner, n);
-        i64 next_row = row + stride;
-        if (straddles && nearest + 1 == axes.axis[1].extent) next_row = offset_in(axes, 1, inner, line_row + 1);
-        const i64 at[2] = {row + column * E, next_row - left[i] * E};
-        whole[i] = element[i] >= 0 && element[i] + V <= elements && u64(at[0] - low_end) < room &&
-                   (!straddles || u64(at[1] - low_end) < room);
-#pragma unroll
-        for (int part = 0; part < 2; ++part) {
-            const u64 address = __cvta_generic_to_global(x + at[part]), unit = address & ~u64(UNIT - 1);
-            const bool wanted = whole[i] && (part == 0 || straddles);
-            shift[i][part] = u32(address) % UNIT;
-            low[i][part] = wanted ? fetch_unit<false>(unit) : Unit{};
-            high[i][part] = wanted ? fetch_unit<false, UNIT>(unit) : Unit{};
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i) {
-        u8* const p = y + i64(element[i]) * E;
-        if (whole[i]) {
-            const Unit a = funnel<E>(low[i][0], high[i][0], shift[i][0]);
-            const Unit b = funnel<E>(low[i][1], high[i][1], shift[i][1]);
-            emit(p, joined<E>(a, b, left[i]));
-            continue;
-        }
+    const int element = window * V - before / E;  // the window's first
+    u8* const p = y + i64(element) * E;
+    if (element < 0 || element + V > elements) {
 #pragma unroll 1
-        for (int k = max(0, -element[i]); k < min(V, elements - element[i]); ++k) {
-            u32 n = element[i] + k;
+        for (int k = max(0, -element); k < min(V, elements - element); ++k) {
+            u32 n = element + k;
             const u32 column = next_coordinate(n, axes.axis[0]);
             emit(p + k * E, fetch<Element<E>>(x + offset_in(axes, 1, inner, n) + column * E));
         }
+        return;
     }
+    u32 n = element;
+    const u32 column = next_coordinate(n, axes.axis[0]);
+    const int left = axes.axis[0].extent - column;  // elements of its row from there on
+    const bool straddles = left < V;
+    const u32 line_row = n, nearest = inner > 1 ? next_coordinate(n, axes.axis[1]) : 0;
+    const i64 stride = inner > 1 ? axes.axis[1].stride_in : 0;
+    const i64 row = nearest * stride + offset_in(axes, 2, inner, n);
+    i64 next_row = row + stride;
+    if (straddles && nearest + 1 == axes.axis[1].extent) next_row = offset_in(axes, 1, inner, line_row + 1);
+    // Where the window's first would be in either row.
+    const u8 *const here = x + row + column * E, *const there = x + next_row - left * E;
+    if constexpr (SHIFTED) {
+        // The two units around 16 bytes of x are x's own but for its ends.
+        const i64 low_end = x_first + UNIT - (x - x_origin);
+        const u64 room = max(x_end - x_first - 3 * UNIT, i64(-1)) + 1;
+        const auto is_owned = [=](const u8* q) { return u64(q - x - low_end) < room; };
+        if (is_owned(here) && (!straddles || is_owned(there))) {
+            const u64 first = __cvta_generic_to_global(here), second = __cvta_generic_to_global(there);
+            const u64 unit = first & ~u64(UNIT - 1), next = second & ~u64(UNIT - 1);
+            const Unit low = fetch_unit<false>(unit), high = fetch_unit<false, UNIT>(unit);
+            const Unit next_low = straddles ? fetch_unit<false>(next) : Unit{};
+            const Unit next_high = straddles ? fetch_unit<false, UNIT>(next) : Unit{};
+            emit(p, joined<E>(funnel<E>(low, high, u32(first) % UNIT), funnel<E>(next_low, next_high, u32(second) % UNIT),
+                              left));
+            return;
+        }
+    }
+    Unit unit = {};
+#pragma unroll
+    for (int k = 0; k < V; ++k) put<E>(unit, k, fetch_element<E>((k < left ? here : there) + k * E));
+    emit(p, unit);
 }
 
 // Which of the V * K elements that a thread holds becomes its result's element e.
@@ -558,7 +569,7 @@ __global__ void __launch_bounds__(THREADS)
 
     u32 n = blockIdx.x;
     const u32 group0 = next_coordinate(n, axes.axis[0]) * THREADS + threadIdx.x / WARP * WARP;
-    enter(axes, 1, n, x, y);
+    enter(axes, 1, axes.count, n, x, y);
     const u32 lane = threadIdx.x % WARP, group = group0 + lane;
     Unit* const staged = shared + threadIdx.x / WARP * HELD;
     const u32 left = group0 < groups ? (groups - group0) * K : 0;  // units of records from this warp's first on
@@ -618,7 +629,7 @@ __global__ void __launch_bounds__(THREADS)
     const u8* const x_origin = x;
     u32 n = blockIdx.x;
     const int first = next_coordinate(n, axes.axis[0]) * OWN;
-    enter(axes, 1, n, x, y);
+    enter(axes, 1, axes.count, n, x, y);
     const int t = threadIdx.x, group = first - HALO + t;
     const i64 x_at = x - x_origin;
     const auto owned = [&](i64 low, i64 high) { return x_at + low >= x_first && x_at + high <= x_end; };
@@ -722,7 +733,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     u32 n = blockIdx.x;
     const i64 begin = i64(next_coordinate(n, axes.axis[inner + 1])) * chunk;
-    enter(axes, inner + 2, n, x, y);
+    enter(axes, inner + 2, axes.count, n, x, y);
     x += begin * E, y += begin * E;
     const int count = min(i64(chunk), elements - begin);
     const int skew = u32(__cvta_generic_to_global(x)) % UNIT, before = u32(__cvta_generic_to_global(y)) % SECTOR;
@@ -780,7 +791,7 @@ __global__ void __launch_bounds__(THREADS)
     const int pitch = units | 1;
     u32 n = blockIdx.x;
     const int row0 = next_coordinate(n, axes.axis[3]) * tall, col0 = next_coordinate(n, axes.axis[4]) * wide;
-    enter(axes, 5, n, x, y);
+    enter(axes, 5, axes.count, n, x, y);
     x += (row0 - lead) * pitch_in + i64(col0) * (record * E);
     const int height = min(tall, rows - row0) + lead, width = min(wide, cols - col0);
     const u32 x_skew = __cvta_generic_to_global(x), pitch_skew = pitch_in;  // modulo a unit

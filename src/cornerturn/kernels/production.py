@@ -66,6 +66,7 @@ def tile(
     shape: TileShape,
     x_units: bool = True,
     halo: int = 0,
+    near: Sequence[MoveAxis] = (),
 ) -> Production:
     """Return the launch of ``tile``: x's columns and y's rows are contiguous.
 
@@ -77,6 +78,7 @@ def tile(
         shape: the tile.
         x_units: every row of x begins on, and has, whole units of 16 bytes.
         halo: 0 when the same holds for y; else 1 or 2, the units by which a window may begin before its tile.
+        near: further axes, along which blocks follow one another before they do from tile to tile; the first fastest.
     """
     lead = halo * UNIT // element
     step = shape.rows - lead
@@ -87,10 +89,11 @@ def tile(
     else:
         (down, down_groups), (across, across_groups) = map(_grouped, tiles, shape.group)
         counts = (down, across, down_groups, across_groups)
-    axes = [*((count, 0, 0) for count in counts), *reversed(outer)]
-    first, last = reach([rows, cols, *outer])
+    axes = [*near, *((count, 0, 0) for count in counts), *reversed(outer)]
+    first, last = reach([rows, cols, *near, *outer])
     numbers = f"{element}, {shape.rows}, {shape.cols}, {shape.micro_rows}, {shape.threads}"
-    flags = f"{_cpp(x_units)}, {halo}, {_cpp(grouped)}, {_cpp(shape.wide)}, {shape.resident}, {room_for(len(axes))}"
+    order = f"{_cpp(grouped)}, {len(near)}"
+    flags = f"{_cpp(x_units)}, {halo}, {order}, {_cpp(shape.wide)}, {shape.resident}, {room_for(len(axes))}"
     shared_bytes = shape.cols * element * (shape.rows + 1)
     arguments = (
         "x",
@@ -201,26 +204,26 @@ def rows(element: int, axes: Sequence[MoveAxis], threads: int = 256, items: int 
     return Production(f"rows<{element}, {threads}, {items}, {room_for(len(numbered))}>", launch)
 
 
-def ragged_rows(element: int, axes: Sequence[MoveAxis], threads: int = 128, items: int = 2) -> Production:
+def ragged_rows(element: int, axes: Sequence[MoveAxis], shifted: bool, threads: int = 128) -> Production:
     """Return the launch of ``ragged_rows``: the last axis is contiguous on both sides, at least 16 bytes long.
 
     Args:
         element: bytes, 1 to 8.
         axes: in y's order.
-        threads: of a block.
-        items: units of y a thread.
+        shifted: read x by units and shift them, and not element by element.
+        threads: of a block, each of which writes one unit of y.
     """
     line = line_axes(element, axes)
     outer = list(reversed(axes))[len(line) :]
-    chain, inner = _numbered(line, INDEX_LIMIT - 2 * threads * items * UNIT)  # so that no window ends beyond
+    chain, inner = _numbered(line, INDEX_LIMIT - 2 * threads * UNIT)  # so that no window ends beyond
     fastest_first, elements = [*chain, *outer], count_blocks(chain[:inner])
-    blocks = ceil_div(elements + SECTOR // element - 1, threads * items * UNIT // element)
+    blocks = ceil_div(elements + SECTOR // element - 1, threads * UNIT // element)
     numbered = [*fastest_first[:inner], (blocks, 0, 0), *fastest_first[inner:]]
     first, last = reach(axes)
     ends = np.int64(first), np.int64(last + element)
     arguments = ("x", "y", np.int32(elements), np.uint32(inner), *ends, pack_axes(numbered))
     launch = Launch((count_blocks(numbered[inner:]), 1, 1), (threads, 1, 1), arguments)
-    return Production(f"ragged_rows<{element}, {threads}, {items}, {room_for(len(numbered))}>", launch)
+    return Production(f"ragged_rows<{element}, {threads}, {_cpp(shifted)}, {room_for(len(numbered))}>", launch)
 
 
 def line_axes(element: int, axes: Sequence[MoveAxis]) -> list[MoveAxis]:

@@ -11,7 +11,7 @@ from cornerturn.kernels.grid import Rule, first_broken
 from cornerturn.kernels.kernel import Kernel, Launch
 from cornerturn.kernels.moves import INDEX_LIMIT, SECTOR, UNIT, MoveAxis
 from cornerturn.kernels.production import Production
-from cornerturn.kernels.production_tiles import ALIGNED_TILES, GROUPS, RAGGED_TILES, RUN_BYTES, run_tile
+from cornerturn.kernels.production_tiles import ALIGNED_TILES, GROUPS, RAGGED_TILES, run_limit, run_tile
 
 Shape = tuple[int, int]
 
@@ -56,7 +56,7 @@ def _ragged_weave(element: int, rows: int, cols: int) -> Production:
 
 
 def _tile_run(element: int, rows: int, cols: int) -> Production:
-    return production.tile_run(element, *_axes(element, rows, cols), [], run_tile(element, rows), x_units=False)
+    return production.tile_run(element, *_axes(element, rows, cols), [], run_tile(element, rows, cols), x_units=False)
 
 
 def _rows(element: int, rows: int, cols: int) -> Production:
@@ -109,7 +109,7 @@ def _a_short_side(rows: int, cols: int) -> str | None:
 
 def _short_rows(element: int) -> Rule:
     """Refuse rows of y that are no unit or fit no tile of ``tile_run``."""
-    least, most = UNIT // element, RUN_BYTES // element
+    least, most = UNIT // element, run_limit(element)
     return lambda rows, cols: None if least <= rows <= most else f"rows must be {least} to {most}: got {rows}"
 
 
@@ -168,8 +168,8 @@ _LESSON_OF_RAGGED_WEAVE = (
 )
 
 _LESSON_OF_RUN = (
-    f"takes rows of y of at most {RUN_BYTES} bytes, which would end within units: a block writes all rows of its tile "
-    "as one run, a unit holds parts of two rows, and stores stay whole."
+    "takes rows of y of at most 64 elements or 256 bytes, which would end within units: a block writes all rows of its "
+    "tile as one run, a unit holds parts of two rows, and stores stay whole."
 )
 
 
@@ -232,7 +232,7 @@ def _ragged_woven(element: int) -> Kernel:
 
 def _run(element: int) -> Kernel:
     units = UNIT // element
-    shapes = [(rows, 64) for rows in range(units, RUN_BYTES // element + 1, units)]
+    shapes = [(rows, 64) for rows in range(units, run_limit(element) + 1, units)]
     return _templated("ragged_run", element, _tile_run, (_short_rows(element),), _LESSON_OF_RUN, shapes)
 
 

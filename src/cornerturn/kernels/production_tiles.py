@@ -8,11 +8,11 @@ from cornerturn.kernels.moves import UNIT
 from cornerturn.kernels.production import TileShape
 
 ALIGNED_TILES: dict[int, tuple[TileShape, ...]] = {
-    1: (TileShape(128, 128, 4, 256), TileShape(64, 128, 4, 128), TileShape(64, 64, 4, 64)),
-    2: (TileShape(128, 128, 4, 512), TileShape(64, 64, 4, 128)),
-    4: (TileShape(64, 64, 4, 256), TileShape(32, 32, 2, 128)),
-    8: (TileShape(32, 64, 2, 256), TileShape(32, 32, 2, 128)),
-    16: (TileShape(32, 32, 1, 256), TileShape(16, 32, 1, 128)),
+    1: (TileShape(64, 128, 4, 128, wide=False),),
+    2: (TileShape(64, 64, 2, 256), TileShape(32, 64, 2, 64)),
+    4: (TileShape(64, 32, 2, 256), TileShape(32, 32, 2, 128)),
+    8: (TileShape(32, 32, 2, 256), TileShape(16, 32, 1, 128)),
+    16: (TileShape(16, 32, 1, 256, wide=False), TileShape(16, 16, 1, 128)),
 }
 """By element size; rows of x begin on units and rows of y on sectors. The first is for large problems."""
 
@@ -25,17 +25,29 @@ RAGGED_TILES: dict[int, tuple[TileShape, ...]] = {
 }
 """The same for rows of y that begin anywhere."""
 
-GROUPS: dict[int, tuple[int, int]] = {16: (8, 32)}
+NEAR_TILES: dict[int, tuple[TileShape, ...]] = {
+    1: (TileShape(128, 128, 4, 128, wide=False), TileShape(64, 64, 4, 64, wide=False)),
+    2: (TileShape(64, 64, 4, 128, wide=False),),
+    4: (TileShape(64, 64, 4, 256, wide=False), TileShape(32, 32, 2, 128, wide=False)),
+    8: (TileShape(32, 32, 2, 256, wide=False),),
+    16: (TileShape(16, 16, 1, 128, wide=False),),
+}
+"""The same where another axis lies between the two of a tile, in x and in y: its blocks follow one another."""
+
+GROUPS: dict[int, tuple[int, int]] = {16: (4, 32)}
 """Tiles down and across that are numbered before the next ones: large matrices of such elements span many pages."""
 
-RUN_BYTES = 256
-"""The longest rows of y that ``tile_run`` takes."""
+
+def run_limit(element: int) -> int:
+    """Return the elements of the longest rows of y that ``tile_run`` takes."""
+    return max(256 // element, 64)
 
 
-def run_tile(element: int, rows: int) -> TileShape:
-    """Return the tile of ``tile_run`` that holds rows of y of ``rows`` elements."""
+def run_tile(element: int, rows: int, cols: int) -> TileShape:
+    """Return the tile of ``tile_run`` that holds rows of y of ``rows`` elements, of a matrix with ``cols`` columns."""
     units = UNIT // element
     micro = max(4 // element, min(4, units))
     down = ceil_div(rows, units) * units
     across = 16 if 16 * (down // micro) <= 512 else 8
+    across = min(across, 1 << (ceil_div(cols, units) - 1).bit_length())
     return TileShape(down, across * units, micro, across * (down // micro), wide=False)

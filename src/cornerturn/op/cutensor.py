@@ -16,6 +16,8 @@ ALIGNMENT = 128
 _TYPES = {"float16": 2, "bfloat16": 14, "float32": 0, "float64": 1, "complex128": 5}  # CUTENSOR_R_16F and so on
 _DOUBLE = ("float64", "complex128")
 _IDENTITY = 1  # CUTENSOR_OP_IDENTITY
+_DEFAULT_ALGORITHM = -1  # CUTENSOR_ALGO_DEFAULT
+_NO_JIT = 0  # CUTENSOR_JIT_MODE_NONE
 
 
 def load() -> "CuTensor":
@@ -80,9 +82,10 @@ class CuTensor:
                 _array(ctypes.c_int32, axes),
                 _constant(self._library, compute),
             )
-            plan = self._create(
-                made, "Plan", "Plan", operation, None, ctypes.c_uint64(0)
-            )  # no preference, no workspace
+            # The documentation lets the preference be null; cuTENSOR 2.8 refuses that.
+            kind, choice = "PlanPreference", (ctypes.c_int(_DEFAULT_ALGORITHM), ctypes.c_int(_NO_JIT))
+            preference = self._create(made, kind, kind, *choice)
+            plan = self._create(made, "Plan", "Plan", operation, preference, ctypes.c_uint64(0))  # no workspace
         except Exception:
             _destroy(self._library, made)
             raise

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cornerturn.errors import UsageError
-from cornerturn.kernels.gathers import SHUFFLE_VOLUME, box, record_tile, records, shuffle
+from cornerturn.kernels.gathers import box, record_tile, records, shuffle
 from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.moves import INDEX_LIMIT, MAX_BLOCKS, SECTOR, UNIT
 from cornerturn.kernels.production import (
@@ -24,21 +24,27 @@ from cornerturn.kernels.production import (
     tile_run,
     weave,
 )
-from cornerturn.kernels.production_tiles import RUN_BYTES, run_tile
+from cornerturn.kernels.production_tiles import NEAR_TILES, run_limit, run_tile
 from cornerturn.op.gpu_tiles import DEFAULT, SHARED_BYTES, Tiling
 from cornerturn.op.problem import Axis, Problem
 
 MAX_EXTENT = INDEX_LIMIT - 4096
 """A tile's width below 2^31, so that no coordinate in the last tile overflows."""
-WEAVE_LIMIT = 16
-"""The longest short axis that is turned in registers."""
+WEAVE_LIMIT, ODD_WEAVE_LIMIT = 16, 31
+"""The longest short axis that is turned in registers where all begins on units; odd ones of small elements go on."""
+RAGGED_WEAVE_LIMIT, RAGGED_WEAVE_BYTES = 24, 96
+"""The same for records in y where something does not."""
+RAGGED_UNWEAVE_LIMIT = 8
+"""And for records in x."""
 LONG_UNITS = 16
 """Units of 16 bytes along the long axis from which on a warp of its own is worth it."""
-SHUFFLE_BYTES = 1024
-"""The largest block that is permuted within itself; larger ones have tiles of their own."""
+SHUFFLE_LIMIT = 512
+"""Elements of the largest block that is permuted within itself; larger ones have tiles of their own."""
 FEW_ELEMENT = 4
 """Elements of up to so many bytes are moved in units where rows begin anywhere; larger ones as they are."""
-SIMILAR_COST = 1.03
+SHIFTED_ELEMENT = 1
+"""Elements of up to so many bytes are then read in units too."""
+SIMILAR_COST = 1.05
 """A tile further down its table must save more than this, or the one above it is taken: it was faster."""
 BLOCK_ROWS = 4
 """Rows that blocks of ``rows`` take together along each of two axes."""
@@ -48,6 +54,8 @@ SHORT_RUN = 128
 """Bytes up to which a row is so short that its neighbours in x should be read soon."""
 SCATTER_LIMIT = 4.5
 """Inflation of reads and writes together up to which single elements are faster than boxes."""
+FITTING_THREADS = 128
+"""The fewest threads of a tile that few rows fill."""
 WARP_ELEMENTS = 32
 BLOCK_ELEMENTS = 1024
 WASTE_LIMIT = 4
@@ -115,20 +123,33 @@ def _woven(move: Move, tiling: Tiling) -> Production | None:
         return None
     row, col, outer = inner
     element = move.element
-    interleaves = row.extent <= WEAVE_LIMIT and col.stride_out == row.extent * element
-    deinterleaves = col.extent <= WEAVE_LIMIT and row.stride_in == col.extent * element
+    interleaves = row.extent <= ODD_WEAVE_LIMIT and col.stride_out == row.extent * element
+    deinterleaves = not interleaves and col.extent <= ODD_WEAVE_LIMIT and row.stride_in == col.extent * element
     if not (interleaves or deinterleaves):
         return None
     short, long = (row, col) if interleaves else (col, row)
     units = ceil_div(long.extent * element, UNIT)
     if units < LONG_UNITS or units * short.extent >= INDEX_LIMIT:
         return None
-    threads = _weave_threads(tiling.weave_threads[element], short.extent, units)
-    x_units = not any(begin % UNIT for begin in (move.x, *([] if deinterleaves else [row.stride_in]), *_in(outer)))
+    x_units = not any(begin % UNIT for begin in (move.x, *([row.stride_in] if interleaves else []), *_in(outer)))
     y_units = not any(begin % UNIT for begin in (move.y, *([] if interleaves else [col.stride_out]), *_out(outer)))
-    if x_units and y_units and long.extent * element % UNIT == 0:
+    is_whole = x_units and y_units and long.extent * element % UNIT == 0
+    if not _weaves(element, short.extent, interleaves, is_whole):
+        return None
+    threads = _weave_threads(tiling.weave_threads[element], short.extent, units)
+    if is_whole:
         return weave(element, short, long, outer, threads)
     return ragged_weave(element, short, long, outer, x_units, 0 if y_units else 2, threads)
+
+
+def _weaves(element: int, short: int, interleaves: bool, is_whole: bool) -> bool:
+    """Return whether records of ``short`` elements are faster turned in registers than by tiles: as on an H200."""
+    if is_whole:
+        return short <= WEAVE_LIMIT or (short % 2 == 1 and element <= 2)
+    if not interleaves:
+        return short <= RAGGED_UNWEAVE_LIMIT
+    # Rows of y that begin on units are for tiles.
+    return short * element % UNIT != 0 and short <= min(RAGGED_WEAVE_LIMIT, RAGGED_WEAVE_BYTES // element)
 
 
 def _weave_threads(preferred: int, short: int, units: int) -> int:
@@ -145,7 +166,7 @@ def _shuffled(move: Move, _: Tiling) -> Production | None:
     for count in range(2, len(move.axes)):
         inner, batch = move.axes[-count:], move.axes[-count - 1]
         volume = math.prod(axis.extent for axis in inner)
-        if volume > min(SHUFFLE_VOLUME, SHUFFLE_BYTES // element):
+        if volume > SHUFFLE_LIMIT:
             return None
         step = volume * element
         if _is_dense(inner, 1, element) and _is_dense(inner, 2, element) and batch[1:] == (step, step):
@@ -173,47 +194,70 @@ def _tiled(move: Move, tiling: Tiling) -> Production | None:
     x_units = not any(begin % UNIT for begin in x_begins)
     one_tile = row.extent * element <= 8 * UNIT and not any(begin % UNIT for begin in y_begins)
     y_sectors = one_tile or not any(begin % SECTOR for begin in y_begins)
-    runs = col.stride_out == row.extent * element and UNIT <= row.extent * element <= RUN_BYTES
+    runs = col.stride_out == row.extent * element and UNIT // element <= row.extent <= run_limit(element)
     if runs and not y_sectors:
-        shape = run_tile(element, row.extent)
+        shape = run_tile(element, row.extent, col.extent)
         wasted = _covered(shape, row, col) > WASTE_LIMIT * row.extent * col.extent
         return None if wasted else tile_run(element, row, col, outer, shape, x_units)
-    table = (tiling.aligned if y_sectors else tiling.ragged)[element]
-    narrow = (_narrow_tiles if y_sectors else _narrow_ragged_tiles)(element, row.extent, col.extent)
+    near = _near_axes(row, col, outer) if y_sectors else []
+    table = (NEAR_TILES if near else tiling.aligned if y_sectors else tiling.ragged)[element]
+    fitting = (_fitting_tiles if y_sectors else _fitting_ragged_tiles)(element, row.extent, col.extent)
     elements = row.extent * col.extent
-    shapes = [shape for shape in (*table, *narrow) if _covered(shape, row, col) <= WASTE_LIMIT * elements]
+    shapes = [shape for shape in (*table, *fitting) if _covered(shape, row, col) <= WASTE_LIMIT * elements]
     if not shapes:
         return None
     shape = _best(shapes, row, col, outer, tiling.enough_blocks)
     group = tiling.groups.get(element)
-    if group and y_sectors and col.extent >= 2 * group[1] * shape.cols:
+    if group and y_sectors and not near and col.extent >= 2 * group[1] * shape.cols:
         shape = replace(shape, group=group)
-    return tile(element, row, col, outer, shape, x_units, 0 if y_sectors else 2)
+    far = [axis for axis in outer if axis not in near]
+    return tile(element, row, col, far, shape, x_units, 0 if y_sectors else 2, near)
 
 
-def _narrow_tiles(element: int, row: int, col: int) -> list[TileShape]:
-    """Return tiles that one short side of a matrix just fills."""
+def _near_axes(row: Axis, col: Axis, outer: Sequence[Axis]) -> list[Axis]:
+    """Return the axes whose steps are shorter than those from row to row on either side, the fastest in y first.
+
+    The tiles along them are the nearest to one another in x and in y: as one batch after the other, each would be read
+    from and written to as many far places.
+    """
+
+    def is_near(axis: Axis) -> bool:
+        return abs(axis.stride_in) < abs(row.stride_in) and abs(axis.stride_out) < abs(col.stride_out)
+
+    return [axis for axis in reversed(outer) if is_near(axis)]
+
+
+def _fitting_tiles(element: int, row: int, col: int) -> list[TileShape]:
+    """Return tiles that one short side of a matrix just fills, or of which a few do."""
     units = UNIT // element
     micro = max(4 // element, min(4, units))
-    tiles = []
-    if col <= 8 * units:
-        across = ceil_div(col, units)
-        tiles.append(TileShape(32 * micro, across * units, micro, 32 * across))
+    across = _fitting_units(ceil_div(col, units))
+    tiles = [TileShape(32 * micro, across * units, micro, 32 * across, wide=False)]
     if row <= 8 * units:
         down = ceil_div(row, units) * units
-        tiles.append(TileShape(down, 16 * units, micro, 16 * (down // micro)))
+        across = next(across for across in (16, 32, 64, 128) if across * down >= FITTING_THREADS * micro)
+        tiles.append(TileShape(down, across * units, micro, across * (down // micro), wide=False))
     return tiles
 
 
-def _narrow_ragged_tiles(element: int, row: int, col: int) -> list[TileShape]:
+def _fitting_ragged_tiles(element: int, row: int, col: int) -> list[TileShape]:
     """The same where rows of y begin anywhere: only columns may be few, as every row has its halo."""
     units = UNIT // element
-    across = ceil_div(col, units)
-    if across > 8:
-        return []
+    across = _fitting_units(ceil_div(col, units))
     micro = max(4 // element, min(4, units))
     down = 128 if across == 1 else 64 if across < 4 else 32
-    return [TileShape(2 * down * micro, across * units, micro, down * across, wide=False)]
+    turns = 2 if across <= 8 else 1
+    return [TileShape(turns * down * micro, across * units, micro, down * across, wide=False)]
+
+
+def _fitting_units(units: int) -> int:
+    """Return a tile's units across, 16 at most, of which a few make about so many.
+
+    Example:
+        >>> [_fitting_units(units) for units in (3, 16, 25, 50)]
+        [3, 16, 13, 13]
+    """
+    return ceil_div(units, ceil_div(units, 16))
 
 
 def _best(shapes: Sequence[TileShape], row: Axis, col: Axis, outer: Sequence[Axis], enough: int) -> TileShape:
@@ -243,7 +287,7 @@ def _by_rows(move: Move, tiling: Tiling) -> Production | None:
         return None
     if element <= FEW_ELEMENT and last.extent * element >= UNIT:
         if math.prod(axis[0] for axis in line_axes(element, move.axes)) * element >= LINE_BYTES:
-            return ragged_rows(element, move.axes)
+            return ragged_rows(element, move.axes, shifted=element <= SHIFTED_ELEMENT)
     elif element <= FEW_ELEMENT and (moved := _recorded(move)) is not None:
         return moved
     return rows(move.element, _blocked(move.axes), items=tiling.rows_items[move.element])

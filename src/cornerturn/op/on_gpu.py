@@ -39,9 +39,10 @@ class Launcher:
         launch = production.launch
         # The driver copies the arguments while it launches: one set of them serves all launches, one at a time.
         self._lock = Lock()
-        self._values = [_as_buffer(argument) for argument in launch.arguments]
-        self._pointers = (ctypes.c_void_p * len(self._values))(*(value.ctypes.data for value in self._values))
-        self._x, self._y = self._values[0], self._values[1]
+        self._x, self._y = ctypes.c_void_p(), ctypes.c_void_p()
+        pointers = {"x": self._x, "y": self._y}
+        self._values = [pointers[one] if isinstance(one, str) else _as_buffer(one) for one in launch.arguments]
+        self._pointers = (ctypes.c_void_p * len(self._values))(*map(ctypes.addressof, self._values))
         self._success = driver.CUresult.CUDA_SUCCESS
         self._no_context = driver.CUresult.CUDA_ERROR_INVALID_CONTEXT
         arguments = (function, *launch.grid, *launch.block, launch.shared_bytes)
@@ -56,6 +57,8 @@ class Launcher:
             DeviceError: the driver refuses the launch.
         """
         status = self._put(x, y, stream)
+        if status is self._success:
+            return
         if status == self._no_context:
             _make_current(x)
             status = self._put(x, y, stream)
@@ -64,7 +67,7 @@ class Launcher:
 
     def _put(self, x: int, y: int, stream: int) -> Any:
         with self._lock:
-            self._x[0], self._y[0] = x, y
+            self._x.value, self._y.value = x, y
             return self._enqueue(stream)[0]
 
 
@@ -168,8 +171,8 @@ def _value(result: tuple[Any, ...], complaint: str) -> Any:
     return value
 
 
-def _as_buffer(argument: str | np.generic) -> Any:
-    return np.zeros(1, np.uint64) if isinstance(argument, str) else np.array([argument])
+def _as_buffer(argument: np.generic) -> Any:
+    return (ctypes.c_char * argument.nbytes).from_buffer_copy(argument.tobytes())
 
 
 @cache

@@ -18,6 +18,10 @@ from cornerturn.op.on_gpu import Launcher, prepared, when_retuned
 
 Tensor = Any  # torch.Tensor: the type checker does not follow torch
 
+_STRIDED = torch.strided
+_len_dispatch_stack = torch._C._len_torch_dispatch_stack
+_is_functorch_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+
 CAPACITY = 4096
 """Layouts remembered; then all are forgotten, and those still in use come back."""
 
@@ -43,16 +47,16 @@ def replay(x: Tensor, axes: Sequence[int] | None, out: Tensor | None) -> Tensor 
         axes: as given by the caller.
         out: as given by the caller.
     """
-    if not _is_plain(x) or (out is not None and not _is_plain(out)):
+    if _is_watched() or not _is_plain(x) or (out is not None and not _is_plain(out)):
         return None
-    address = x.data_ptr()
+    address, device = x.data_ptr(), x.get_device()
     served = _served.get(_layout(x, axes, out, address))
-    if served is None or torch.cuda.current_device() != x.get_device():
+    if served is None or torch._C._cuda_getDevice() != device:
         return None
     if not _is_stored(x, address + served.reach_x[1]):
         return None
     if out is None:
-        result = torch.empty(served.shape, dtype=x.dtype, device=x.device)
+        result = x.new_empty(served.shape)
         destination = result.data_ptr()
     else:
         result, destination = out, out.data_ptr()
@@ -61,7 +65,7 @@ def replay(x: Tensor, axes: Sequence[int] | None, out: Tensor | None) -> Tensor 
         if is_frozen(out) or not _is_stored(out, destination + served.reach_y[1]):
             return None
         increment_version(out)
-    stream = torch._C._cuda_getCurrentRawStream(x.get_device())
+    stream = torch._C._cuda_getCurrentRawStream(device)
     served.launch(address + served.offset_x, destination + served.offset_y, stream)
     return result
 
@@ -76,7 +80,7 @@ def remember(x: Tensor, axes: Sequence[int] | None, out: Tensor | None, order: S
         order: what ``axes`` means.
         result: ``out``, or the operator's own new tensor.
     """
-    if not _is_plain(x) or not _is_plain(result) or not x.numel():
+    if _is_watched() or not _is_plain(x) or not _is_plain(result) or not x.numel():
         return
     source, destination = view_of(x).permuted(order), view_of(result)
     launch, offset_x, offset_y = prepared(source, destination, x.get_device())
@@ -114,17 +118,20 @@ def is_frozen(out: Tensor) -> bool:
     return bool(out.is_inference() and not torch.is_inference_mode_enabled())
 
 
+def _is_watched() -> bool:
+    """Return whether a dispatch mode or forward-mode AD must see every call."""
+    return bool(_len_dispatch_stack() or forward_ad._current_level >= 0)
+
+
 def _is_plain(x: Tensor) -> bool:
     """Return whether nothing but the memory of x matters to a call."""
     return (
         type(x) is torch.Tensor
         and not (x.requires_grad and torch.is_grad_enabled())
-        and x.layout is torch.strided
+        and x.layout is _STRIDED
         and not x.is_neg()
         and not x.is_conj()
-        and forward_ad._current_level < 0
-        and not torch._C._functorch.is_functorch_wrapped_tensor(x)
-        and not torch._C._len_torch_dispatch_stack()
+        and not _is_functorch_wrapped(x)
     )
 
 

@@ -280,6 +280,8 @@ def _tile_stage(table: str, large: bool) -> Callable[[Tiling, int], Iterator[Til
         if not large:
             yield _with(tiling, table, element, (first,))
         for shape in tiles(element, ragged, size, shares):
+            if not large and shape.rows * shape.cols >= first.rows * first.cols:  # would never be taken
+                continue
             shape = replace(shape, wide=first.wide)
             yield _with(tiling, table, element, (shape, *rest) if large else (first, shape))
 
