@@ -125,7 +125,9 @@ class TestProblems:
     @pytest.mark.parametrize("scale", [Scale.of(4 << 20, 160), SCALE, Scale.of(126 << 20, 1184)])
     def test_they_are_as_large_as_the_scale_says(self, scale: Scale) -> None:
         for element, decided in decisions(ELEMENTS):
-            wanted = {"huge": 4 * scale.large, "small": scale.small}.get(decided.name.rpartition(", ")[2], scale.large)
+            wanted = {"huge": tuning.HUGE * scale.large, "small": scale.small}.get(
+                decided.name.rpartition(", ")[2], scale.large
+            )
             for case in decided.cases(element, scale):
                 assert 0.5 * wanted <= case.problem(element).nbytes <= 3.1 * wanted
 
@@ -175,7 +177,7 @@ class TestChoice:
     def test_where_nothing_is_faster_the_default_stays(self) -> None:
         tiling, choices = tune(DEFAULT, ELEMENTS, SCALE, FakeBench(), ignore)
         assert tiling == DEFAULT
-        assert len(choices) == len(decisions(ELEMENTS)) == 31
+        assert len(choices) == len(decisions(ELEMENTS)) == 27
         assert all(choice.chosen == choice.default and choice.gain == 0 for choice in choices)
 
     @pytest.mark.parametrize(
@@ -203,14 +205,14 @@ class TestChoice:
 
     def test_groups_are_chosen_by_their_arguments(self) -> None:
         """The kernel is one for all groups: they differ in the numbers of tiles that it is given."""
-        huge = Case(kind("aligned, huge").cases(8, SCALE)[0].shape).problem(8)
-        wanted = tuning.identity(plan(huge, 0, 0, replace(DEFAULT, groups={8: (16, 16)})))
+        huge = Case(kind("aligned, huge").cases(16, SCALE)[0].shape).problem(16)
+        wanted = tuning.identity(plan(huge, 0, 0, replace(DEFAULT, groups={16: (16, 16)})))
         bench = FakeBench(lambda production, _: 0.5e-6 if tuning.identity(production) == wanted else 1e-6)
-        tiling, _ = tune(DEFAULT, [8], SCALE, bench, ignore)
-        assert tiling.groups == {8: (16, 16), **DEFAULT.groups}
+        tiling, _ = tune(DEFAULT, [16], SCALE, bench, ignore)
+        assert tiling.groups == {16: (16, 16)}
 
     def test_groups_are_given_up_where_they_do_not_help(self) -> None:
-        bench = FakeBench(lambda production, _: 1e-6 if ", true, 0, true" in production.entry else 0.9e-6)
+        bench = FakeBench(lambda production, _: 1e-6 if ", true, 0, 1" in production.entry else 0.9e-6)
         tiling, choices = tune(DEFAULT, [16], SCALE, bench, ignore)
         assert tiling.groups == {}
         assert next(choice for choice in choices if choice.kind == "aligned, huge").chosen == "no groups"
@@ -218,11 +220,11 @@ class TestChoice:
     def test_a_chosen_tile_is_refined(self) -> None:
         def speed(production: Production, _: Problem) -> float:
             found = production.entry.startswith("tile<4, 64, 64, 2, 128, false, 2, false, 0, ")
-            return 0.8e-6 - 0.1e-6 * (", false, 5, 4>" not in production.entry) if found else 1e-6
+            return 0.8e-6 - 0.1e-6 * (", 1, 5, 2>" not in production.entry) if found else 1e-6
 
         def finer(production: Production, problem: Problem) -> float:
             seconds = speed(production, problem)
-            return seconds / 2 if production.entry.endswith("false, 2, false, 0, false, 12, 4>") else seconds
+            return seconds / 2 if production.entry.endswith("false, 2, false, 0, 1, 12, 2>") else seconds
 
         tiling, _ = tune(DEFAULT, [4], SCALE, FakeBench(finer), ignore)
         assert tiling.ragged[4][0] == TileShape(64, 64, 2, 128, wide=False, resident=12)

@@ -78,7 +78,7 @@ def device(monkeypatch):
 class TestDeviceBench:
     def test_it_has_room_for_the_largest_problem_and_passes_l2(self, device):
         assert DeviceBench(device, SCALE).room == 6 << 20
-        assert DeviceBench(device, Scale(2 << 20, 1)).room == 10 << 20
+        assert DeviceBench(device, Scale(2 << 20, 1)).room == 16 << 20
 
     def test_it_leaves_memory_for_what_is_compared(self, device):
         device.free = 4_000_000
@@ -227,7 +227,7 @@ class TestEngine:
 
     def test_what_is_tuned_is_launched_in_the_same_process(self, engine):
         before = launcher_of(0)
-        assert before.production.entry.startswith("tile<4, 64, 64, 4, 256")
+        assert before.production.entry.startswith("tile<4, 64, 64, 2, 512")
         list(tune_target(engine[0], [4], Scale.of(60 << 20, 1056), favouring("tile<4, 64, 64, 2, 256, true"), ignore))
         assert launcher_of(0).production.entry.startswith("tile<4, 64, 64, 2, 256")
         untune(engine[0])

@@ -14,7 +14,7 @@ UNIT = 16
 """Bytes of the access of one thread."""
 SECTOR = 32
 """Bytes that memory moves at least."""
-AXES_ROOM = (4, 8, 16, 40)
+AXES_ROOM = (2, 4, 8, 16, 40)
 """Axes for which kernels have room. An array has at most 32; tiles and halves of axes come on top."""
 MAX_BLOCKS = 2**31 - 1
 """Along gridDim.x (CUDA C++ Programming Guide, compute capabilities)."""

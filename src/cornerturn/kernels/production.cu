@@ -68,29 +68,33 @@ template <class T> __device__ void store(void* p, T value) { *static_cast<T*>(p)
 template <class T> __device__ T fetch(const u8* p) { return *reinterpret_cast<const T*>(p); }
 template <class T> __device__ void emit(u8* p, T value) { *reinterpret_cast<T*>(p) = value; }
 
-// The unit at a global address. Its line is kept in L2 when another must go ("evict last"): then lines of y go first,
-// and DRAM gets long runs of writes. WIDE has L2 fetch the 256 bytes around it: the neighbouring tiles' blocks want
-// them. Volatile, so that a thread's reads stay together: left alone, the compiler waits for some before it starts the
-// others, to save registers.
-template <bool WIDE, int OFFSET = 0>
+// How units of x are read. KEPT: lines of x stay in L2 when others must go ("evict last"): then lines of y go first, and
+// DRAM gets long runs of writes. WIDE: L2 fetches the 256 bytes around a unit too: the neighbouring tiles' blocks want them.
+constexpr int PLAIN = 0, KEPT = 1, WIDE = 2;
+
+// The unit at a global address. Volatile, so that a thread's reads stay together: left alone, the compiler waits for some
+// before it starts the others, to save registers.
+template <int READ, int OFFSET = 0>
 __device__ Unit fetch_unit(u64 address) {
     Unit u;
 #if __CUDA_ARCH__ >= 800
-    u64 keep;
-    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
-    if constexpr (WIDE) {
-        asm volatile("ld.global.L2::cache_hint.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4 + %5], %6;"
-                     : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3])
-                     : "l"(address), "n"(OFFSET), "l"(keep));
-    } else {
-        asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4 + %5], %6;"
-                     : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3])
-                     : "l"(address), "n"(OFFSET), "l"(keep));
+    if constexpr (READ != PLAIN) {
+        u64 keep;
+        asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
+        if constexpr (READ == WIDE) {
+            asm volatile("ld.global.L2::cache_hint.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4 + %5], %6;"
+                         : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3])
+                         : "l"(address), "n"(OFFSET), "l"(keep));
+        } else {
+            asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4 + %5], %6;"
+                         : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3])
+                         : "l"(address), "n"(OFFSET), "l"(keep));
+        }
+        return u;
     }
-#else
+#endif
     asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4 + %5];"
                  : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3]) : "l"(address), "n"(OFFSET));
-#endif
     return u;
 }
 
@@ -98,7 +102,7 @@ __device__ Unit fetch_unit(u64 address) {
 template <int E>
 __device__ Element<E> fetch_element(const u8* p) {
     if constexpr (E == UNIT) {
-        return fetch_unit<false>(__cvta_generic_to_global(p));
+        return fetch_unit<KEPT>(__cvta_generic_to_global(p));
     }
 #if __CUDA_ARCH__ >= 800
     if constexpr (E == 4 || E == 8) {
@@ -138,7 +142,7 @@ __device__ Unit funnel(Unit low, Unit high, u32 bytes) {
 }
 
 // V elements at each of P rows, by aligned 16-byte reads that reach up to 32 bytes past them.
-template <int E, int P, bool WIDE>
+template <int E, int P, int READ>
 __device__ void load_shifted(const u8* p, i64 pitch, Unit (&read)[P]) {
     u64 address = __cvta_generic_to_global(p);
     u32 shift[P];
@@ -147,8 +151,8 @@ __device__ void load_shifted(const u8* p, i64 pitch, Unit (&read)[P]) {
     for (int i = 0; i < P; ++i) {
         shift[i] = u32(address) % UNIT;
         const u64 first = address & ~u64(UNIT - 1);
-        low[i] = fetch_unit<WIDE>(first);
-        high[i] = fetch_unit<WIDE, UNIT>(first);
+        low[i] = fetch_unit<READ>(first);
+        high[i] = fetch_unit<READ, UNIT>(first);
         address += pitch;
     }
 #pragma unroll
@@ -249,7 +253,7 @@ __device__ Unit joined(Unit a, Unit b, int left) {
 // between them, and eight lanes meet eight different groups of four banks.
 //
 // X_UNITS: rows of x begin on units. Otherwise a thread reads two units and shifts. LEAD: rows may be negative.
-template <int E, int R, int C, int P, int THREADS, bool X_UNITS, bool LEAD, bool WIDE>
+template <int E, int R, int C, int P, int THREADS, bool X_UNITS, bool LEAD, int READ>
 __device__ void fill_tile(Unit* shared, const u8* x, const u8* x_origin, int row0, int col0, int rows, int cols,
                           i64 pitch_in, i64 x_first, i64 x_end) {
     constexpr int V = UNIT / E, UNIT_COLS = C / V;
@@ -274,7 +278,7 @@ __device__ void fill_tile(Unit* shared, const u8* x, const u8* x_origin, int row
             for (int i = 0; i < P; ++i) {
                 const int r = row + turn * ROWS_A_TURN + i;
                 const bool inside = col < cols && r < rows && (!LEAD || r >= 0);
-                read[turn][i] = inside ? fetch_unit<WIDE>(address + (turn * ROWS_A_TURN + i) * pitch_in) : Unit{};
+                read[turn][i] = inside ? fetch_unit<READ>(address + (turn * ROWS_A_TURN + i) * pitch_in) : Unit{};
             }
         }
     } else {
@@ -289,7 +293,7 @@ __device__ void fill_tile(Unit* shared, const u8* x, const u8* x_origin, int row
         for (int turn = 0; turn < LOADS; ++turn) {
             const int down = turn * ROWS_A_TURN;
             if (whole_tile || owned(p - x_origin + down * pitch_in, P - 1, V)) {
-                load_shifted<E, P, WIDE>(p + down * pitch_in, pitch_in, read[turn]);
+                load_shifted<E, P, READ>(p + down * pitch_in, pitch_in, read[turn]);
             } else {
                 const int above = row + down;
                 load_elements<E>(p + down * pitch_in, pitch_in, -above, rows - above, cols - col, read[turn]);
@@ -319,7 +323,7 @@ __device__ void fill_tile(Unit* shared, const u8* x, const u8* x_origin, int row
 //   two do: the tiles' rows, their columns.
 // NEAR: axes outside of the tile that are numbered before those.
 // RESIDENT: blocks a multiprocessor should hold. Fewer leave a thread the registers to keep all its reads in flight.
-template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO, bool GROUPED, int NEAR, bool WIDE,
+template <int E, int R, int C, int P, int THREADS, bool X_UNITS, int HALO, bool GROUPED, int NEAR, int READ,
           int RESIDENT, int AXES>
 __global__ void __launch_bounds__(THREADS, RESIDENT)
     tile(const u8* x, u8* y, int rows, int cols, i64 pitch_in, i64 pitch_out, i64 x_first, i64 x_end,
@@ -337,11 +341,12 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
         row0 += next_coordinate(n, axes.axis[NEAR + 2]) * axes.axis[NEAR].extent;
         col0 += next_coordinate(n, axes.axis[NEAR + 3]) * axes.axis[NEAR + 1].extent;
     }
-    enter(axes, NEAR + (GROUPED ? 4 : 2), axes.count, n, x, y);
+    constexpr int NUMBERED = NEAR + (GROUPED ? 4 : 2);
+    if constexpr (AXES > NUMBERED) enter(axes, NUMBERED, axes.count, n, x, y);
     row0 *= R - LEAD;
     col0 *= C;
 
-    fill_tile<E, R, C, P, THREADS, X_UNITS, HALO != 0, WIDE>(shared, x, x_origin, row0 - LEAD, col0, rows, cols, pitch_in,
+    fill_tile<E, R, C, P, THREADS, X_UNITS, HALO != 0, READ>(shared, x, x_origin, row0 - LEAD, col0, rows, cols, pitch_in,
                                                              x_first, x_end);
     __syncthreads();
 
@@ -390,7 +395,7 @@ __global__ void __launch_bounds__(THREADS)
     u32 n = blockIdx.x;
     const int rows = axes.axis[0].extent, col0 = next_coordinate(n, axes.axis[1]) * C;
     enter(axes, 2, axes.count, n, x, y);
-    fill_tile<E, R, C, P, THREADS, X_UNITS, false, false>(shared, x, x_origin, 0, col0, rows, cols, pitch_in, x_first,
+    fill_tile<E, R, C, P, THREADS, X_UNITS, false, KEPT>(shared, x, x_origin, 0, col0, rows, cols, pitch_in, x_first,
                                                           x_end);
     __syncthreads();
 
@@ -508,9 +513,9 @@ __global__ void __launch_bounds__(THREADS)
         if (is_owned(here) && (!straddles || is_owned(there))) {
             const u64 first = __cvta_generic_to_global(here), second = __cvta_generic_to_global(there);
             const u64 unit = first & ~u64(UNIT - 1), next = second & ~u64(UNIT - 1);
-            const Unit low = fetch_unit<false>(unit), high = fetch_unit<false, UNIT>(unit);
-            const Unit next_low = straddles ? fetch_unit<false>(next) : Unit{};
-            const Unit next_high = straddles ? fetch_unit<false, UNIT>(next) : Unit{};
+            const Unit low = fetch_unit<KEPT>(unit), high = fetch_unit<KEPT, UNIT>(unit);
+            const Unit next_low = straddles ? fetch_unit<KEPT>(next) : Unit{};
+            const Unit next_high = straddles ? fetch_unit<KEPT, UNIT>(next) : Unit{};
             emit(p, joined<E>(funnel<E>(low, high, u32(first) % UNIT), funnel<E>(next_low, next_high, u32(second) % UNIT),
                               left));
             return;
@@ -643,7 +648,7 @@ __global__ void __launch_bounds__(THREADS)
         } else if constexpr (X_UNITS) {
             const u64 address = __cvta_generic_to_global(x + at);
 #pragma unroll
-            for (int k = 0; k < K; ++k) read[k] = fetch_unit<false>(address + k * pitch);
+            for (int k = 0; k < K; ++k) read[k] = fetch_unit<KEPT>(address + k * pitch);
         } else {
             load_shifted<E, K, false>(x + at, pitch, read);
         }
@@ -653,7 +658,7 @@ __global__ void __launch_bounds__(THREADS)
         const auto fetch_run = [&](int unit) {
             const i64 at = begin + unit * UNIT;
             if (at >= run) return Unit{};
-            if (owned(at, at + UNIT)) return fetch_unit<false>(__cvta_generic_to_global(x + at));
+            if (owned(at, at + UNIT)) return fetch_unit<KEPT>(__cvta_generic_to_global(x + at));
             return fetch_part<E>(x + at, int(max(-at, i64(0))) / E, int(min(run - at, i64(UNIT))) / E);
         };
 #pragma unroll
@@ -746,7 +751,7 @@ __global__ void __launch_bounds__(THREADS)
             if (unit >= units) break;
             const u8* const p = x - skew + unit * UNIT;
             if (p - x_origin >= x_first && p - x_origin + UNIT <= x_end) {
-                read[i] = fetch_unit<false>(__cvta_generic_to_global(p));
+                read[i] = fetch_unit<KEPT>(__cvta_generic_to_global(p));
             } else {
                 read[i] = fetch_part<E>(p, unit == 0 ? skew / E : 0, skew / E + count - unit * V);
             }
@@ -811,7 +816,7 @@ __global__ void __launch_bounds__(THREADS)
             const u8* const p = x + row * pitch_in - skew + unit * UNIT;
             const bool wanted = row0 - lead + int(row) >= 0 && unit * UNIT < skew + width * record * E;
             if (wanted && p - x_origin >= x_first && p - x_origin + UNIT <= x_end) {
-                read[i] = fetch_unit<false>(__cvta_generic_to_global(p));
+                read[i] = fetch_unit<KEPT>(__cvta_generic_to_global(p));
             } else {
                 const int last = wanted ? skew / E + width * record - unit * V : 0;
                 read[i] = fetch_part<E>(p, unit == 0 ? skew / E : 0, last);

@@ -67,6 +67,7 @@ def tile(
     x_units: bool = True,
     halo: int = 0,
     near: Sequence[MoveAxis] = (),
+    keep: bool = True,
 ) -> Production:
     """Return the launch of ``tile``: x's columns and y's rows are contiguous.
 
@@ -79,6 +80,7 @@ def tile(
         x_units: every row of x begins on, and has, whole units of 16 bytes.
         halo: 0 when the same holds for y; else 1 or 2, the units by which a window may begin before its tile.
         near: further axes, along which blocks follow one another before they do from tile to tile; the first fastest.
+        keep: have L2 keep lines of x longer than those of y; without it, no read is wide.
     """
     lead = halo * UNIT // element
     step = shape.rows - lead
@@ -93,7 +95,7 @@ def tile(
     first, last = reach([rows, cols, *near, *outer])
     numbers = f"{element}, {shape.rows}, {shape.cols}, {shape.micro_rows}, {shape.threads}"
     order = f"{_cpp(grouped)}, {len(near)}"
-    flags = f"{_cpp(x_units)}, {halo}, {order}, {_cpp(shape.wide)}, {shape.resident}, {room_for(len(axes))}"
+    flags = f"{_cpp(x_units)}, {halo}, {order}, {_read(shape, keep)}, {shape.resident}, {room_for(len(axes))}"
     shared_bytes = shape.cols * element * (shape.rows + 1)
     arguments = (
         "x",
@@ -246,6 +248,11 @@ def _numbered(fastest_first: list[MoveAxis], most: int) -> tuple[list[MoveAxis],
             return [*fastest_first[:place], inner, outer, *fastest_first[place + 1 :]], place + 1
         count *= axis[0]
     return fastest_first, len(fastest_first)
+
+
+def _read(shape: TileShape, keep: bool) -> int:
+    """Return the constant of ``production.cu``: PLAIN, KEPT or WIDE."""
+    return 1 + shape.wide if keep else 0
 
 
 def _cpp(flag: bool) -> str:

@@ -10,16 +10,16 @@ from cornerturn.kernels.production import TileShape
 ALIGNED_TILES: dict[int, tuple[TileShape, ...]] = {
     1: (TileShape(64, 128, 4, 128, wide=False),),
     2: (TileShape(64, 64, 2, 256), TileShape(32, 64, 2, 64)),
-    4: (TileShape(64, 32, 2, 256), TileShape(32, 32, 2, 128)),
+    4: (TileShape(64, 64, 2, 512), TileShape(32, 32, 2, 128)),
     8: (TileShape(32, 32, 2, 256), TileShape(16, 32, 1, 128)),
-    16: (TileShape(16, 32, 1, 256, wide=False), TileShape(16, 16, 1, 128)),
+    16: (TileShape(32, 16, 1, 256), TileShape(16, 16, 1, 128)),
 }
 """By element size; rows of x begin on units and rows of y on sectors. The first is for large problems."""
 
 RAGGED_TILES: dict[int, tuple[TileShape, ...]] = {
-    1: (TileShape(128, 128, 4, 256, wide=False, resident=4),),
+    1: (TileShape(128, 128, 4, 256, wide=False, resident=5),),
     2: (TileShape(128, 64, 4, 256, wide=False, resident=5),),
-    4: (TileShape(64, 64, 4, 256, resident=4),),
+    4: (TileShape(64, 64, 4, 256, wide=False, resident=4),),
     8: (TileShape(64, 64, 2, 512, resident=3),),
     16: (TileShape(32, 32, 1, 256),),
 }
@@ -34,7 +34,7 @@ NEAR_TILES: dict[int, tuple[TileShape, ...]] = {
 }
 """The same where another axis lies between the two of a tile, in x and in y: its blocks follow one another."""
 
-GROUPS: dict[int, tuple[int, int]] = {16: (4, 32)}
+GROUPS: dict[int, tuple[int, int]] = {16: (2, 64)}
 """Tiles down and across that are numbered before the next ones: large matrices of such elements span many pages."""
 
 

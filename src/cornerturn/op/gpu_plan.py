@@ -40,9 +40,9 @@ LONG_UNITS = 16
 """Units of 16 bytes along the long axis from which on a warp of its own is worth it."""
 SHUFFLE_LIMIT = 512
 """Elements of the largest block that is permuted within itself; larger ones have tiles of their own."""
-FEW_ELEMENT = 4
+FEW_ELEMENT = 8
 """Elements of up to so many bytes are moved in units where rows begin anywhere; larger ones as they are."""
-SHIFTED_ELEMENT = 1
+SHIFTED_ELEMENT = 2
 """Elements of up to so many bytes are then read in units too."""
 SIMILAR_COST = 1.05
 """A tile further down its table must save more than this, or the one above it is taken: it was faster."""
@@ -56,6 +56,12 @@ SCATTER_LIMIT = 4.5
 """Inflation of reads and writes together up to which single elements are faster than boxes."""
 FITTING_THREADS = 128
 """The fewest threads of a tile that few rows fill."""
+GROUPED_PITCH = 128 << 10
+"""Tiles are numbered in groups where rows lie multiples of so many bytes apart."""
+KEEP_BYTES = 32 << 20
+"""From so many bytes on, x and y do not fit L2 together, and lines of x are kept there longer than those of y."""
+WIDE_BYTES, FEW_WIDE = 256, 2
+"""L2 fetches so many bytes for a wide read: of small elements, only where rows of x begin on multiples of them."""
 WARP_ELEMENTS = 32
 BLOCK_ELEMENTS = 1024
 WASTE_LIMIT = 4
@@ -144,6 +150,8 @@ def _woven(move: Move, tiling: Tiling) -> Production | None:
 
 def _weaves(element: int, short: int, interleaves: bool, is_whole: bool) -> bool:
     """Return whether records of ``short`` elements are faster turned in registers than by tiles: as on an H200."""
+    if element == UNIT:
+        return short <= (WEAVE_LIMIT // 2 if interleaves else ODD_WEAVE_LIMIT)
     if is_whole:
         return short <= WEAVE_LIMIT or (short % 2 == 1 and element <= 2)
     if not interleaves:
@@ -194,7 +202,8 @@ def _tiled(move: Move, tiling: Tiling) -> Production | None:
     x_units = not any(begin % UNIT for begin in x_begins)
     one_tile = row.extent * element <= 8 * UNIT and not any(begin % UNIT for begin in y_begins)
     y_sectors = one_tile or not any(begin % SECTOR for begin in y_begins)
-    runs = col.stride_out == row.extent * element and UNIT // element <= row.extent <= run_limit(element)
+    follow = element < UNIT and col.stride_out == row.extent * element
+    runs = follow and UNIT // element <= row.extent <= run_limit(element)
     if runs and not y_sectors:
         shape = run_tile(element, row.extent, col.extent)
         wasted = _covered(shape, row, col) > WASTE_LIMIT * row.extent * col.extent
@@ -208,10 +217,18 @@ def _tiled(move: Move, tiling: Tiling) -> Production | None:
         return None
     shape = _best(shapes, row, col, outer, tiling.enough_blocks)
     group = tiling.groups.get(element)
-    if group and y_sectors and not near and col.extent >= 2 * group[1] * shape.cols:
-        shape = replace(shape, group=group)
+    if group and y_sectors and not near and _is_far_apart(row, col) and col.extent >= 2 * group[1] * shape.cols:
+        shape = replace(shape, group=group, wide=False)
+    if element <= FEW_WIDE and row.stride_in % WIDE_BYTES:
+        shape = replace(shape, wide=False)
     far = [axis for axis in outer if axis not in near]
-    return tile(element, row, col, far, shape, x_units, 0 if y_sectors else 2, near)
+    keep = math.prod(axis.extent for axis in move.axes) * element >= KEEP_BYTES
+    return tile(element, row, col, far, shape, x_units, 0 if y_sectors else 2, near, keep)
+
+
+def _is_far_apart(row: Axis, col: Axis) -> bool:
+    """Return whether neighbouring rows lie in other pages on both sides, and in the same channels: groups then pay."""
+    return row.stride_in % GROUPED_PITCH == 0 and col.stride_out % GROUPED_PITCH == 0
 
 
 def _near_axes(row: Axis, col: Axis, outer: Sequence[Axis]) -> list[Axis]:
@@ -241,8 +258,13 @@ def _fitting_tiles(element: int, row: int, col: int) -> list[TileShape]:
 
 
 def _fitting_ragged_tiles(element: int, row: int, col: int) -> list[TileShape]:
-    """The same where rows of y begin anywhere: only columns may be few, as every row has its halo."""
+    """The same where rows of y begin anywhere: only columns may be few, as every row has its halo.
+
+    Small elements take long to shift: for them, only a tile that holds all columns pays.
+    """
     units = UNIT // element
+    if ceil_div(col, units) > {1: 4, 2: 16}.get(element, col):
+        return []
     across = _fitting_units(ceil_div(col, units))
     micro = max(4 // element, min(4, units))
     down = 128 if across == 1 else 64 if across < 4 else 32

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cornerturn.kernels.moves import UNIT
 from cornerturn.kernels.production import Production, TileShape
-from cornerturn.op.gpu_plan import plan
+from cornerturn.op.gpu_plan import FEW_WIDE, GROUPED_PITCH, plan
 from cornerturn.op.gpu_tiles import ELEMENTS, MAX_RESIDENT_THREADS, ROWS_ITEMS, WEAVE_THREADS, Tiling, obeys
 from cornerturn.op.problem import Problem, canonical
 
@@ -34,7 +34,9 @@ LARGE_TILES, SMALL_TILES = (8 << 10, 32 << 10), (2 << 10, 8 << 10)
 """The fewest and the most bytes of a tile."""
 LARGE_SHARE, SMALL_SHARE = (4, 8), (2, 4)
 """Units of a tile that a thread may read."""
-GROUPS = (None, (8, 8), (16, 16), (4, 32), (8, 32), (32, 8))
+GROUPS = (None, (8, 8), (16, 16), (2, 64), (4, 32), (8, 32), (32, 8))
+HUGE = 8
+"""Times a large problem that the largest one may be."""
 REGISTERS = 65536
 REGISTERS_A_THREAD = (40, 48, 64, 80)
 """What the blocks that should be resident may leave each thread of a multiprocessor's registers."""
@@ -294,7 +296,8 @@ def _refine_stage(table: str) -> Callable[[Tiling, int], Iterator[Tiling]]:
     def candidates(tiling: Tiling, element: int) -> Iterator[Tiling]:
         first, *rest = getattr(tiling, table)[element]
         residents = {1, *(max(1, REGISTERS // (registers * first.threads)) for registers in REGISTERS_A_THREAD)}
-        for wide, resident in product((True, False), sorted(residents)):
+        never_wide = table == "ragged" and element <= FEW_WIDE
+        for wide, resident in product((False,) if never_wide else (True, False), sorted(residents)):
             if resident * first.threads <= MAX_RESIDENT_THREADS:
                 yield _with(tiling, table, element, (replace(first, wide=wide, resident=resident), *rest))
 
@@ -340,8 +343,9 @@ def _aligned(element: int, scale: Scale) -> list[Case]:
 
 
 def _aligned_huge(element: int, scale: Scale) -> list[Case]:
-    rows, cols = _sides(4 * scale.large, element)
-    return [Case((rows, cols)), Case((rows - 160, cols + 96))]
+    """A matrix that tiles are grouped in, if there is room."""
+    side = GROUPED_PITCH // element
+    return [Case((side, side))] if side * side * element <= HUGE * scale.large else []
 
 
 def _aligned_small(element: int, scale: Scale) -> list[Case]:
@@ -396,7 +400,7 @@ def _c_strides(shape: Sequence[int], element: int) -> tuple[int, ...]:
 
 KINDS = (
     Kind("aligned", _aligned, (_tile_stage("aligned", True), _refine_stage("aligned")), _show_tiles("aligned", True)),
-    Kind("aligned, huge", _aligned_huge, (_group_stage,), _show_group),
+    Kind("aligned, huge", _aligned_huge, (_group_stage,), _show_group, (16,)),
     Kind("aligned, small", _aligned_small, (_tile_stage("aligned", False),), _show_tiles("aligned", False)),
     Kind("ragged", _ragged, (_tile_stage("ragged", True), _refine_stage("ragged")), _show_tiles("ragged", True)),
     Kind("ragged, small", _ragged_small, (_tile_stage("ragged", False),), _show_tiles("ragged", False)),

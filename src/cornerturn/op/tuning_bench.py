@@ -17,7 +17,7 @@ from cornerturn.op.gpu_bits import Bits
 from cornerturn.op.gpu_tiles import Target, default_for, forget, store
 from cornerturn.op.on_gpu import Launcher, forget_plans, target_of
 from cornerturn.op.problem import Problem
-from cornerturn.op.tuning import Bench, Choice, Scale, decisions, identity, tune
+from cornerturn.op.tuning import HUGE, Bench, Choice, Scale, decisions, identity, tune
 from cornerturn.toolchain import Module
 from cornerturn.toolchain.nvrtc import compile_with_nvrtc
 
@@ -98,7 +98,7 @@ class DeviceBench:
     def __init__(self, device: Device, scale: Scale) -> None:
         self._device = device
         self._arch = device.facts.arch
-        wanted = max(5 * scale.large, 6 * device.facts.l2_bytes)
+        wanted = max(HUGE * scale.large, 6 * device.facts.l2_bytes)
         self.room = int(min(wanted, MEMORY_SHARE * device.free_bytes())) // PLACE_BYTES * PLACE_BYTES
         self._bytes = np.frombuffer(np.random.default_rng(0).bytes(self.room), np.uint8)
         self._x = device.upload(self._bytes)
