@@ -221,7 +221,10 @@ class TestNumba:
                 x[i // x.shape[1], i % x.shape[1]] = i + (total == -1)  # which it never is
 
         x = cuda.device_array((1024, 1024), np.int32, stream=stream)
-        fill_late[128, 128, stream](x)
+        try:
+            fill_late[128, 128, stream](x)
+        except AttributeError as error:
+            pytest.skip(f"this Numba does not compile with this NumPy: {error}")
         y = cornerturn.transpose(x)
         assert y.stream == stream
         same(y.copy_to_host(stream=stream), np.arange(1024 * 1024, dtype=np.int32).reshape(1024, 1024).T)

@@ -69,7 +69,7 @@ def test_a_time_is_that_of_moving_so_many_bytes(bench: DeviceBench, device: Devi
 def test_a_tuned_device_transposes_with_what_was_chosen(bench: DeviceBench, device: Device) -> None:
     target = target_of(device.facts.ordinal)
     choices = [choice for found in tune_target(target, [2, 16], SMALL, bench, lambda *_: None) for choice in found]
-    assert {choice.kind for choice in choices} == {kind.name for kind in KINDS}
+    assert {choice.kind for choice in choices} == {kind.name for kind in KINDS} - {"aligned, huge"}  # it has no room
     assert all(choice.seconds > 0 and math.isfinite(choice.gbps) for choice in choices)
     assert tuned_elements(target) == (2, 16)
     assert {element: shapes for element, shapes in tiling_of(target).aligned.items() if element in (1, 4, 8)} == {

@@ -81,7 +81,10 @@ def test_half_imported_libraries_do_no_harm(monkeypatch):
 
 @pytest.fixture
 def jax():
-    return pytest.importorskip("jax", reason="jax is not installed")
+    """JAX with its arrays in main memory, also where there is a GPU."""
+    module = pytest.importorskip("jax", reason="jax is not installed")
+    with module.default_device(module.devices("cpu")[0]):
+        yield module
 
 
 class TestJax:

@@ -33,9 +33,9 @@ TUNED = replace(
     DEFAULT,
     aligned={**DEFAULT.aligned, 4: (TileShape(32, 64, 4, 128, wide=False), TileShape(32, 32, 4, 64))},
     ragged={**DEFAULT.ragged, 4: (TileShape(64, 32, 2, 128, resident=7),)},
-    groups={16: (8, 32), 4: (4, 16)},
+    groups={**DEFAULT.groups, 4: (4, 16)},
     weave_threads={**DEFAULT.weave_threads, 4: 256},
-    rows_items={**DEFAULT.rows_items, 4: 1},
+    rows_items={**DEFAULT.rows_items, 4: 2},
 )
 
 

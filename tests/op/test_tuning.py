@@ -188,7 +188,7 @@ class TestChoice:
             ("tile<2, 64, 64, 4, 64, false, 2", 2, "ragged", "64x64x4, 64 threads, 16 resident"),
             ("tile<8, 16, 32, 1, 128, false, 2", 8, "ragged, small", "16x32x1, 128 threads, wide reads, 8 resident"),
             ("weave<2, 3, 256", 2, "short axis", "256 threads"),
-            ("rows<16, 256, 4", 16, "whole rows", "4 a thread"),
+            ("rows<16, 128, 4", 16, "whole rows", "4 a thread"),
         ],
     )
     def test_what_is_faster_is_chosen_and_planned(self, entry: str, element: int, name: str, chosen: str) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from cornerturn.errors import CompileError, DeviceError
-from cornerturn.kernels.production import Production, TileShape
+from cornerturn.kernels.production import Production
 from cornerturn.op import gpu_tiles, on_gpu, tuning_bench
 from cornerturn.op.arrays import StridedView
 from cornerturn.op.gpu_plan import plan
@@ -99,7 +99,7 @@ class TestDeviceBench:
     def test_what_another_kernel_wrote_does_not_count(self, device):
         bench, problem = DeviceBench(device, SCALE), CASES[0].problem(4)
         assert bench.is_right(production_of(CASES[0]), problem)
-        idle = plan(problem, 0, 0, replace(DEFAULT, aligned={4: (TileShape(64, 32, 4, 64),)}))
+        idle = plan(problem, 0, 0, replace(DEFAULT, enough_blocks=1))  # a larger tile
         assert identity(idle) not in PROBLEMS  # so it writes nothing
         assert not bench.is_right(idle, problem)
 
@@ -227,7 +227,7 @@ class TestEngine:
 
     def test_what_is_tuned_is_launched_in_the_same_process(self, engine):
         before = launcher_of(0)
-        assert before.production.entry.startswith("tile<4, 64, 64, 2, 512")
+        assert before.production.entry.startswith("tile<4, 64, 32, 2, 256")
         list(tune_target(engine[0], [4], Scale.of(60 << 20, 1056), favouring("tile<4, 64, 64, 2, 256, true"), ignore))
         assert launcher_of(0).production.entry.startswith("tile<4, 64, 64, 2, 256")
         untune(engine[0])

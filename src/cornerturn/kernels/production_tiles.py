@@ -10,18 +10,21 @@ from cornerturn.kernels.production import TileShape
 ALIGNED_TILES: dict[int, tuple[TileShape, ...]] = {
     1: (TileShape(64, 128, 4, 128, wide=False),),
     2: (TileShape(64, 64, 2, 256), TileShape(32, 64, 2, 64)),
-    4: (TileShape(64, 64, 2, 512), TileShape(32, 32, 2, 128)),
+    4: (TileShape(64, 32, 2, 256), TileShape(32, 32, 2, 128)),
     8: (TileShape(32, 32, 2, 256), TileShape(16, 32, 1, 128)),
     16: (TileShape(32, 16, 1, 256), TileShape(16, 16, 1, 128)),
 }
 """By element size; rows of x begin on units and rows of y on sectors. The first is for large problems."""
 
+LOOSE_TILES: dict[int, tuple[TileShape, ...]] = {4: (TileShape(64, 64, 2, 512), TileShape(32, 32, 2, 128))}
+"""The same where rows of x begin on units, but not on the 256 bytes that L2 fetches for a wide read."""
+
 RAGGED_TILES: dict[int, tuple[TileShape, ...]] = {
-    1: (TileShape(128, 128, 4, 256, wide=False, resident=5),),
-    2: (TileShape(128, 64, 4, 256, wide=False, resident=5),),
-    4: (TileShape(64, 64, 4, 256, wide=False, resident=4),),
-    8: (TileShape(64, 64, 2, 512, resident=3),),
-    16: (TileShape(32, 32, 1, 256),),
+    1: (TileShape(128, 128, 4, 256, wide=False, resident=5), TileShape(64, 64, 4, 64, wide=False)),
+    2: (TileShape(128, 64, 4, 256, wide=False, resident=5), TileShape(32, 64, 2, 128, wide=False)),
+    4: (TileShape(64, 64, 4, 256, wide=False, resident=4), TileShape(32, 32, 2, 128, wide=False)),
+    8: (TileShape(64, 64, 2, 512, resident=3), TileShape(16, 32, 2, 128, wide=False, resident=8)),
+    16: (TileShape(32, 32, 1, 256), TileShape(16, 32, 1, 256, wide=False)),
 }
 """The same for rows of y that begin anywhere."""
 

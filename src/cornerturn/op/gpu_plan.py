@@ -24,8 +24,8 @@ from cornerturn.kernels.production import (
     tile_run,
     weave,
 )
-from cornerturn.kernels.production_tiles import NEAR_TILES, run_limit, run_tile
-from cornerturn.op.gpu_tiles import DEFAULT, SHARED_BYTES, Tiling
+from cornerturn.kernels.production_tiles import LOOSE_TILES, NEAR_TILES, run_limit, run_tile
+from cornerturn.op.gpu_tiles import DEFAULT, HALO, SHARED_BYTES, Tiling
 from cornerturn.op.problem import Axis, Problem
 
 MAX_EXTENT = INDEX_LIMIT - 4096
@@ -52,6 +52,8 @@ LINE_BYTES = 2048
 """The shortest run of rows that is worth blocks of its own; shorter ones go element by element."""
 SHORT_RUN = 128
 """Bytes up to which a row is so short that its neighbours in x should be read soon."""
+LONG_ROW_THREADS = 128
+"""Threads of a block that moves longer rows."""
 SCATTER_LIMIT = 4.5
 """Inflation of reads and writes together up to which single elements are faster than boxes."""
 FITTING_THREADS = 128
@@ -209,21 +211,25 @@ def _tiled(move: Move, tiling: Tiling) -> Production | None:
         wasted = _covered(shape, row, col) > WASTE_LIMIT * row.extent * col.extent
         return None if wasted else tile_run(element, row, col, outer, shape, x_units)
     near = _near_axes(row, col, outer) if y_sectors else []
+    is_loose = bool(row.stride_in % WIDE_BYTES)
     table = (NEAR_TILES if near else tiling.aligned if y_sectors else tiling.ragged)[element]
+    if y_sectors and not near and is_loose:
+        table = LOOSE_TILES.get(element, table)
     fitting = (_fitting_tiles if y_sectors else _fitting_ragged_tiles)(element, row.extent, col.extent)
     elements = row.extent * col.extent
     shapes = [shape for shape in (*table, *fitting) if _covered(shape, row, col) <= WASTE_LIMIT * elements]
     if not shapes:
         return None
-    shape = _best(shapes, row, col, outer, tiling.enough_blocks)
+    halo = 0 if y_sectors else HALO
+    shape = _best(shapes, row, col, outer, tiling.enough_blocks, lead=halo * UNIT // element)
     group = tiling.groups.get(element)
     if group and y_sectors and not near and _is_far_apart(row, col) and col.extent >= 2 * group[1] * shape.cols:
         shape = replace(shape, group=group, wide=False)
-    if element <= FEW_WIDE and row.stride_in % WIDE_BYTES:
+    if element <= FEW_WIDE and is_loose:
         shape = replace(shape, wide=False)
     far = [axis for axis in outer if axis not in near]
-    keep = math.prod(axis.extent for axis in move.axes) * element >= KEEP_BYTES
-    return tile(element, row, col, far, shape, x_units, 0 if y_sectors else 2, near, keep)
+    keep = bool(near) or math.prod(axis.extent for axis in move.axes) * element >= KEEP_BYTES
+    return tile(element, row, col, far, shape, x_units, halo, near, keep)
 
 
 def _is_far_apart(row: Axis, col: Axis) -> bool:
@@ -282,25 +288,30 @@ def _fitting_units(units: int) -> int:
     return ceil_div(units, ceil_div(units, 16))
 
 
-def _best(shapes: Sequence[TileShape], row: Axis, col: Axis, outer: Sequence[Axis], enough: int) -> TileShape:
-    """Return the first shape that keeps the device busy and wastes little of its tiles."""
+def _best(
+    shapes: Sequence[TileShape], row: Axis, col: Axis, outer: Sequence[Axis], enough: int, lead: int
+) -> TileShape:
+    """Return the first shape that keeps the device busy and wastes little of its tiles.
+
+    Against a shape counts how much more of its rows is halo than of those of the first; less of it is no merit.
+    """
     batches = math.prod(axis.extent for axis in outer)
 
+    def read(shape: TileShape) -> float:
+        return shape.rows / (shape.rows - lead)
+
     def cost(shape: TileShape) -> float:
-        idle = max(1.0, enough / (_tiles(shape, row, col) * batches))
-        return _covered(shape, row, col) * idle
+        tiles = ceil_div(row.extent, shape.rows - lead) * ceil_div(col.extent, shape.cols)
+        idle = max(1.0, enough / (tiles * batches))
+        return _covered(shape, row, col) * max(1.0, read(shape) / read(shapes[0])) * idle
 
     costs = [cost(shape) for shape in shapes]
     return next(shape for shape, own in zip(shapes, costs, strict=True) if own <= SIMILAR_COST * min(costs))
 
 
-def _tiles(shape: TileShape, row: Axis, col: Axis) -> int:
-    return ceil_div(row.extent, shape.rows) * ceil_div(col.extent, shape.cols)
-
-
 def _covered(shape: TileShape, row: Axis, col: Axis) -> int:
     """Return the elements of all tiles, those beyond the matrix included."""
-    return _tiles(shape, row, col) * shape.rows * shape.cols
+    return ceil_div(row.extent, shape.rows) * shape.rows * ceil_div(col.extent, shape.cols) * shape.cols
 
 
 def _by_rows(move: Move, tiling: Tiling) -> Production | None:
@@ -312,7 +323,9 @@ def _by_rows(move: Move, tiling: Tiling) -> Production | None:
             return ragged_rows(element, move.axes, shifted=element <= SHIFTED_ELEMENT)
     elif element <= FEW_ELEMENT and (moved := _recorded(move)) is not None:
         return moved
-    return rows(move.element, _blocked(move.axes), items=tiling.rows_items[move.element])
+    if last.extent * element > SHORT_RUN:
+        return rows(element, move.axes, LONG_ROW_THREADS, tiling.rows_items[element])
+    return rows(element, _blocked(move.axes), items=2)
 
 
 def _recorded(move: Move) -> Production | None:
@@ -343,7 +356,7 @@ def _blocked(axes: tuple[Axis, ...]) -> list[Axis]:
     near_out, near_in = outer[-1], min(outer, key=lambda axis: abs(axis.stride_in))
     if near_in is near_out or near_out.extent % BLOCK_ROWS or near_in.extent % BLOCK_ROWS:
         return list(axes)
-    if inner.extent * inner.stride_out > SHORT_RUN or min(near_in.extent, near_out.extent) <= 4 * BLOCK_ROWS:
+    if min(near_in.extent, near_out.extent) <= 4 * BLOCK_ROWS:
         return list(axes)
     others = [axis for axis in outer if axis is not near_in and axis is not near_out]
     far = [_scaled(axis, axis.extent // BLOCK_ROWS, BLOCK_ROWS) for axis in (near_in, near_out)]

@@ -59,7 +59,7 @@ class Tiling:
         groups: tiles down and across that are numbered before the next ones, where an aligned matrix is wide; none
             where an element size is missing.
         weave_threads: threads a block of ``weave``.
-        rows_items: elements a thread of ``rows`` where rows move as they are.
+        rows_items: elements a thread of ``rows`` where long rows move as they are.
         enough_blocks: blocks that keep the device busy.
     """
 
@@ -76,7 +76,7 @@ DEFAULT = Tiling(
     ragged=RAGGED_TILES,
     groups=GROUPS,
     weave_threads=dict.fromkeys(ELEMENTS, 128),
-    rows_items=dict.fromkeys(ELEMENTS, 2),
+    rows_items=dict.fromkeys(ELEMENTS, 1),
     enough_blocks=132 * BLOCKS_PER_MULTIPROCESSOR,
 )
 """Measured on an H200, which has 132 multiprocessors."""

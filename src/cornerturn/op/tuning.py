@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cornerturn.kernels.moves import UNIT
 from cornerturn.kernels.production import Production, TileShape
-from cornerturn.op.gpu_plan import FEW_WIDE, GROUPED_PITCH, plan
+from cornerturn.op.gpu_plan import FEW_WIDE, GROUPED_PITCH, WIDE_BYTES, plan
 from cornerturn.op.gpu_tiles import ELEMENTS, MAX_RESIDENT_THREADS, ROWS_ITEMS, WEAVE_THREADS, Tiling, obeys
 from cornerturn.op.problem import Problem, canonical
 
@@ -337,9 +337,13 @@ def _batch(element: int, scale: Scale) -> int:
 
 
 def _aligned(element: int, scale: Scale) -> list[Case]:
-    """Rows a power of two apart, rows that are not, and a batch."""
+    """Rows a power of two apart, rows that are not, and a batch; all begin where a wide read does."""
     rows, cols = _sides(scale.large, element)
-    return [Case((rows, cols)), Case((rows - 160, cols + 96)), Case((_batch(element, scale), 1024, 1024), (0, 2, 1))]
+    return [
+        Case((rows, cols)),
+        Case((rows - 160, cols + 3 * WIDE_BYTES // element)),
+        Case((_batch(element, scale), 1024, 1024), (0, 2, 1)),
+    ]
 
 
 def _aligned_huge(element: int, scale: Scale) -> list[Case]:
@@ -368,10 +372,10 @@ def _short_axis(element: int, scale: Scale) -> list[Case]:
 
 
 def _whole_rows(element: int, scale: Scale) -> list[Case]:
-    """Heads of an attention, and rows of 64 bytes in another order."""
-    side = math.isqrt(scale.large // (4 * element)) // 8 * 8
+    """Heads of an attention, and rows of 512 bytes in another order."""
+    side = math.isqrt(scale.large // (32 * element))
     heads = max(1, scale.large // (2048 * 16 * 16 * element))
-    return [Case((heads, 2048, 16, 16), (0, 2, 1, 3)), Case((side, side, 4), (1, 0, 2))]
+    return [Case((heads, 2048, 16, 16), (0, 2, 1, 3)), Case((side, side, 32), (1, 0, 2))]
 
 
 def _show_tile(shape: TileShape) -> str:
