@@ -1,12 +1,12 @@
 """What tuning asks of a device, on one whose memory is the host's."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
 from cornerturn.errors import CompileError, DeviceError
+from cornerturn.kernels.gathers import box
 from cornerturn.kernels.production import Production
 from cornerturn.op import gpu_tiles, on_gpu, tuning_bench
 from cornerturn.op.arrays import StridedView
@@ -99,7 +99,7 @@ class TestDeviceBench:
     def test_what_another_kernel_wrote_does_not_count(self, device):
         bench, problem = DeviceBench(device, SCALE), CASES[0].problem(4)
         assert bench.is_right(production_of(CASES[0]), problem)
-        idle = plan(problem, 0, 0, replace(DEFAULT, enough_blocks=1))  # a larger tile
+        idle = box(4, problem.axes)
         assert identity(idle) not in PROBLEMS  # so it writes nothing
         assert not bench.is_right(idle, problem)
 
