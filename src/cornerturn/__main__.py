@@ -1,9 +1,11 @@
 """The ``cornerturn`` command as a process; ``python -m cornerturn`` is the same."""
 
+import atexit
 import os
 import signal
 import sys
 from contextlib import suppress
+from typing import NoReturn
 
 from cornerturn import signals
 
@@ -11,12 +13,11 @@ from cornerturn import signals
 def main() -> None:
     """Run the command; whatever ends it, also while it is still being imported, it tidies up and says it in a line."""
     number = signals.run(_command)
-    if number is None:
-        return
     if number == signal.SIGINT:
         with suppress(OSError):  # nobody listens
             print("error: interrupted", file=sys.stderr)
-    sys.exit(128 + number)  # what a shell would report
+    if number is not None:
+        _leave(128 + number)  # what a shell would report
 
 
 def _command() -> None:
@@ -26,6 +27,15 @@ def _command() -> None:
     from cornerturn.cli import main as command
 
     command()
+
+
+def _leave(status: int) -> NoReturn:
+    """End without taking down modules: what was cut short in C libraries, or in their import, may not survive that."""
+    atexit._run_exitfuncs()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        with suppress(OSError, ValueError):  # nobody listens, or it is closed
+            stream.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":

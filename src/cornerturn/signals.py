@@ -64,23 +64,39 @@ def run(work: Callable[[], None]) -> int | None:
     return _asked
 
 
-def _end(number: int, _: FrameType | None) -> None:
+def _end(number: int, frame: FrameType | None) -> None:
     global _asked
     _asked = number
     if _is_working:
+        _raise_or_wait(frame)
+
+
+def _end_again(_: int, frame: FrameType | None) -> None:
+    if _is_working:
+        error = sys.exc_info()[1]
+        while error is not None and not isinstance(error, Ended):
+            error = error.__context__
+        if error is None:
+            _raise_or_wait(frame)
+        else:  # it is being handled: this is the clean-up
+            _come_back(_LATER)
+
+
+def _raise_or_wait(frame: FrameType | None) -> None:
+    if _HAS_TIMER and _is_delicate(frame):
+        _come_back(_SOON)
+    else:
         _come_back(_LATER)
         raise Ended
 
 
-def _end_again(_: int, __: FrameType | None) -> None:
-    if not _is_working:
-        return
-    _come_back(_LATER)
-    error = sys.exc_info()[1]
-    while error is not None and not isinstance(error, Ended):
-        error = error.__context__
-    if error is None:  # else it is being handled: this is the clean-up
-        raise Ended
+def _is_delicate(frame: FrameType | None) -> bool:
+    """Whether an exception could leave an object of LLVM with two owners, to be freed twice."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith("llvmlite.binding"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _come_back(seconds: float) -> None:
