@@ -1,31 +1,41 @@
 """The ``cornerturn`` command as a process; ``python -m cornerturn`` is the same."""
 
+import atexit
 import os
 import signal
 import sys
-from types import FrameType
+from contextlib import suppress
 from typing import NoReturn
+
+from cornerturn import signals
 
 
 def main() -> None:
     """Run the command; whatever ends it, also while it is still being imported, it tidies up and says it in a line."""
+    number = signals.run(_command)
+    if number == signal.SIGINT:
+        with suppress(OSError):  # nobody listens
+            print("error: interrupted", file=sys.stderr)
+    if number is not None:
+        _leave(128 + number)  # what a shell would report
+
+
+def _command() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the shell closed it
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115  open until the end
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
-            signal.signal(number, _end)
-    try:
-        from cornerturn.cli import main as command
-    except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
-        sys.exit(130)
+    from cornerturn.cli import main as command
+
     command()
 
 
-def _end(number: int, _: FrameType | None) -> NoReturn:
-    """End as by an exception, so that no half file stays behind; the status is what a shell would report."""
-    sys.exit(128 + number)
+def _leave(status: int) -> NoReturn:
+    """End without taking down modules: what was cut short in C libraries, or in their import, may not survive that."""
+    atexit._run_exitfuncs()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        with suppress(OSError, ValueError):  # nobody listens, or it is closed
+            stream.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":
