@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from cornerturn.errors import UsageError
 from cornerturn.kernels.gathers import RECORDS_TABLE, record_tile, records
 from cornerturn.kernels.production import tile
-from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES
-from cornerturn.op.gpu_plan import _fitting_ragged_tiles, _fitting_tiles, plan
+from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES, fitting_ragged_tiles, fitting_tiles
+from cornerturn.op.gpu_plan import plan
 from cornerturn.op.gpu_tiles import DEFAULT, obeys
 from cornerturn.op.problem import Problem, canonical
 
@@ -96,7 +96,7 @@ def test_the_kernel_of_a_problem(shape: Shape, axes: Shape, kernel: str) -> None
 def test_tiles_that_fit_are_right(element: int, is_ragged: bool) -> None:
     """One for each number of units across, and for few rows each number of units down."""
     units = 16 // element
-    fitting, halo = (_fitting_ragged_tiles, 2) if is_ragged else (_fitting_tiles, 0)
+    fitting, halo = (fitting_ragged_tiles, 2) if is_ragged else (fitting_tiles, 0)
     across = [
         (shape, shape.rows + units, n * units) for n in range(1, 33) for shape in fitting(element, 9999, n * units)
     ]

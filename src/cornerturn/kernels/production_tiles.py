@@ -40,6 +40,53 @@ NEAR_TILES: dict[int, tuple[TileShape, ...]] = {
 GROUPS: dict[int, tuple[int, int]] = {16: (2, 64)}
 """Tiles down and across that are numbered before the next ones: large matrices of such elements span many pages."""
 
+FITTING_THREADS = 128
+"""The fewest threads of a tile that few rows fill."""
+
+
+def fitting_tiles(element: int, row: int, col: int) -> list[TileShape]:
+    """Return tiles that one short side of a matrix just fills, or of which a few do.
+
+    Args:
+        element: bytes.
+        row: elements of a row of y.
+        col: elements of a row of x.
+    """
+    units = UNIT // element
+    micro = max(4 // element, min(4, units))
+    across = _fitting_units(ceil_div(col, units))
+    tiles = [TileShape(32 * micro, across * units, micro, 32 * across, wide=False)]
+    if row <= 8 * units:
+        down = ceil_div(row, units) * units
+        across = next(across for across in (16, 32, 64, 128) if across * down >= FITTING_THREADS * micro)
+        tiles.append(TileShape(down, across * units, micro, across * (down // micro), wide=False))
+    return tiles
+
+
+def fitting_ragged_tiles(element: int, row: int, col: int) -> list[TileShape]:
+    """The same where rows of y begin anywhere: only columns may be few, as every row has its halo.
+
+    Small elements take long to shift: for them, only a tile that holds all columns pays.
+    """
+    units = UNIT // element
+    if ceil_div(col, units) > {1: 4, 2: 16}.get(element, col):
+        return []
+    across = _fitting_units(ceil_div(col, units))
+    micro = max(4 // element, min(4, units))
+    down = 128 if across == 1 else 64 if across < 4 else 32
+    turns = 2 if across <= 8 else 1
+    return [TileShape(turns * down * micro, across * units, micro, down * across, wide=False)]
+
+
+def _fitting_units(units: int) -> int:
+    """Return a tile's units across, 16 at most, of which a few make about so many.
+
+    Example:
+        >>> [_fitting_units(units) for units in (3, 16, 25, 50)]
+        [3, 16, 13, 13]
+    """
+    return ceil_div(units, ceil_div(units, 16))
+
 
 def run_limit(element: int) -> int:
     """Return the elements of the longest rows of y that ``tile_run`` takes."""

@@ -24,7 +24,14 @@ from cornerturn.kernels.production import (
     tile_run,
     weave,
 )
-from cornerturn.kernels.production_tiles import LOOSE_TILES, NEAR_TILES, run_limit, run_tile
+from cornerturn.kernels.production_tiles import (
+    LOOSE_TILES,
+    NEAR_TILES,
+    fitting_ragged_tiles,
+    fitting_tiles,
+    run_limit,
+    run_tile,
+)
 from cornerturn.op.gpu_tiles import DEFAULT, HALO, SHARED_BYTES, Tiling
 from cornerturn.op.problem import Axis, Problem
 
@@ -56,8 +63,6 @@ LONG_ROW_THREADS = 128
 """Threads of a block that moves longer rows."""
 SCATTER_LIMIT = 4.5
 """Inflation of reads and writes together up to which single elements are faster than boxes."""
-FITTING_THREADS = 128
-"""The fewest threads of a tile that few rows fill."""
 GROUPED_PITCH = 128 << 10
 """Tiles are numbered in groups where rows lie multiples of so many bytes apart."""
 KEEP_BYTES = 32 << 20
@@ -215,7 +220,7 @@ def _tiled(move: Move, tiling: Tiling) -> Production | None:
     table = (NEAR_TILES if near else tiling.aligned if y_sectors else tiling.ragged)[element]
     if y_sectors and not near and is_loose:
         table = LOOSE_TILES.get(element, table)
-    fitting = (_fitting_tiles if y_sectors else _fitting_ragged_tiles)(element, row.extent, col.extent)
+    fitting = (fitting_tiles if y_sectors else fitting_ragged_tiles)(element, row.extent, col.extent)
     elements = row.extent * col.extent
     shapes = [shape for shape in (*table, *fitting) if _covered(shape, row, col) <= WASTE_LIMIT * elements]
     if not shapes:
@@ -248,44 +253,6 @@ def _near_axes(row: Axis, col: Axis, outer: Sequence[Axis]) -> list[Axis]:
         return abs(axis.stride_in) < abs(row.stride_in) and abs(axis.stride_out) < abs(col.stride_out)
 
     return [axis for axis in reversed(outer) if is_near(axis)]
-
-
-def _fitting_tiles(element: int, row: int, col: int) -> list[TileShape]:
-    """Return tiles that one short side of a matrix just fills, or of which a few do."""
-    units = UNIT // element
-    micro = max(4 // element, min(4, units))
-    across = _fitting_units(ceil_div(col, units))
-    tiles = [TileShape(32 * micro, across * units, micro, 32 * across, wide=False)]
-    if row <= 8 * units:
-        down = ceil_div(row, units) * units
-        across = next(across for across in (16, 32, 64, 128) if across * down >= FITTING_THREADS * micro)
-        tiles.append(TileShape(down, across * units, micro, across * (down // micro), wide=False))
-    return tiles
-
-
-def _fitting_ragged_tiles(element: int, row: int, col: int) -> list[TileShape]:
-    """The same where rows of y begin anywhere: only columns may be few, as every row has its halo.
-
-    Small elements take long to shift: for them, only a tile that holds all columns pays.
-    """
-    units = UNIT // element
-    if ceil_div(col, units) > {1: 4, 2: 16}.get(element, col):
-        return []
-    across = _fitting_units(ceil_div(col, units))
-    micro = max(4 // element, min(4, units))
-    down = 128 if across == 1 else 64 if across < 4 else 32
-    turns = 2 if across <= 8 else 1
-    return [TileShape(turns * down * micro, across * units, micro, down * across, wide=False)]
-
-
-def _fitting_units(units: int) -> int:
-    """Return a tile's units across, 16 at most, of which a few make about so many.
-
-    Example:
-        >>> [_fitting_units(units) for units in (3, 16, 25, 50)]
-        [3, 16, 13, 13]
-    """
-    return ceil_div(units, ceil_div(units, 16))
 
 
 def _best(
