@@ -31,7 +31,7 @@ def per_request(name: str, shape: tuple[int, int]) -> dict[str, tuple[float, flo
     }
 
 
-@pytest.mark.parametrize(("element", "stored"), [(1, 1), (2, 2), (4, 4), (8, 4), (16, 4)])
+@pytest.mark.parametrize(("element", "stored"), [(1, 1), (2, 1), (4, 2), (8, 4), (16, 4)])
 def test_an_aligned_tile_wastes_no_sector_and_no_wavefront(element: int, stored: int) -> None:
     assert per_request(f"tile_{element}", (256, 256)) == {
         "global load": (16, 16),
@@ -65,7 +65,7 @@ def test_the_numbers_in_the_lessons_of_rows_and_box() -> None:
         emulation = run_emulated(kernel(name), distinct(256, 256)).emulation
         assert emulation is not None
         instructions.append(emulation.warp_instructions)
-    assert 8.5 < instructions[0] / instructions[1] < 9.5
+    assert 6.5 < instructions[0] / instructions[1] < 7.5
 
 
 @pytest.mark.parametrize("each", PRODUCTION, ids=lambda each: each.name)

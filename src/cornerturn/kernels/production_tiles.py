@@ -3,6 +3,8 @@
 Found by measurement on an H200; docs/performance-notes.md says how.
 """
 
+from dataclasses import replace
+
 from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.moves import UNIT
 from cornerturn.kernels.production import TileShape
@@ -42,6 +44,11 @@ GROUPS: dict[int, tuple[int, int]] = {16: (2, 64)}
 
 FITTING_THREADS = 128
 """The fewest threads of a tile that few rows fill."""
+
+
+def grouped(shape: TileShape, group: tuple[int, int]) -> TileShape:
+    """Return a tile that is numbered in groups; its reads are not wide, as it was measured."""
+    return replace(shape, group=group, wide=False)
 
 
 def fitting_tiles(element: int, row: int, col: int) -> list[TileShape]:

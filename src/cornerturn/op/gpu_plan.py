@@ -29,6 +29,7 @@ from cornerturn.kernels.production_tiles import (
     NEAR_TILES,
     fitting_ragged_tiles,
     fitting_tiles,
+    grouped,
     run_limit,
     run_tile,
 )
@@ -229,7 +230,7 @@ def _tiled(move: Move, tiling: Tiling) -> Production | None:
     shape = _best(shapes, row, col, outer, tiling.enough_blocks, lead=halo * UNIT // element)
     group = tiling.groups.get(element)
     if group and y_sectors and not near and _is_far_apart(row, col) and col.extent >= 2 * group[1] * shape.cols:
-        shape = replace(shape, group=group, wide=False)
+        shape = grouped(shape, group)
     if element <= FEW_WIDE and is_loose:
         shape = replace(shape, wide=False)
     far = [axis for axis in outer if axis not in near]
