@@ -23,6 +23,8 @@ from cornerturn.lab.run import run_emulated
 from cornerturn.op import compare
 from cornerturn.toolchain import compiler_version
 
+from .default_signals import default_signals
+
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 COMMAND = [sys.executable, "-m", "cornerturn"]
 
@@ -398,7 +400,7 @@ main()
     def test_an_interrupt_is_one_line_and_leaves_no_file(self, tmp_path):
         path = tmp_path / "out.json"
         command = [*COMMAND, "bench", "--device", "emulator", "--size", "4096x4096", "--json", path]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=default_signals) as process:
             time.sleep(3)
             process.send_signal(signal.SIGINT)
             assert process.stderr.read() == "error: interrupted\n"
@@ -422,7 +424,9 @@ main()
             file.truncate(file.tell() + (1 << 30))
         command = shlex.join([*COMMAND, "transpose", "x.npy", "y.npy", "--memory", "1MiB"])
         shell = ["sh", "-c", f"{ignored}exec {command}"]
-        with subprocess.Popen(shell, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            shell, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, preexec_fn=default_signals
+        ) as process:
             # Once something is written, the temporary file is there.
             while process.poll() is None and sum(e.stat().st_blocks for e in tmp_path.glob(".*")) < 2048:
                 time.sleep(0.01)

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from .default_signals import default_signals
+
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     "PYTHONUNBUFFERED": "",  # nor does Python write through by default
@@ -56,7 +58,14 @@ command.commands["info"].callback = work
 sys.argv = ["cornerturn", "info"]
 main()
 """
-    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=default_signals,
+    )
     return done.returncode, done.stdout, done.stderr
 
 

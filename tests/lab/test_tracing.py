@@ -180,7 +180,7 @@ def test_elements_of_any_size_are_told_apart(size):
     followed = trace(kernel, rows, cols, (last, 0), (37, 0))
     assert followed.astray == []
     assert all(value.row * cols + value.col > 2**16 for value, _, _ in followed.arrivals())
-    assert len(list(followed.arrivals())) >= 4
+    assert len(list(followed.arrivals())) >= 2
 
 
 def test_what_is_no_element_of_x_is_said_to_be_none():

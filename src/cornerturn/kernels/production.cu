@@ -2,7 +2,7 @@
 //
 // A matrix of `rows` x `cols` lies in x with its columns contiguous and goes to y with its rows contiguous. Both may
 // be one of many: the axes outside of it, and the tiles themselves, are numbered along gridDim.x, fastest first.
-// V = 16 / E elements make one 16-byte unit, the access of every thread at both global ends.
+// V = 16 / E elements make one 16-byte unit, the access of a thread at both global ends wherever rows allow it.
 
 using u8 = unsigned char;
 using u16 = unsigned short;
@@ -68,12 +68,13 @@ template <class T> __device__ void store(void* p, T value) { *static_cast<T*>(p)
 template <class T> __device__ T fetch(const u8* p) { return *reinterpret_cast<const T*>(p); }
 template <class T> __device__ void emit(u8* p, T value) { *reinterpret_cast<T*>(p) = value; }
 
-// How units of x are read. KEPT: lines of x stay in L2 when others must go ("evict last"): then lines of y go first, and
-// DRAM gets long runs of writes. WIDE: L2 fetches the 256 bytes around a unit too: the neighbouring tiles' blocks want them.
+// How units of x are read. KEPT: lines of x stay in L2 when others must go ("evict last"): then lines of y go first,
+// and DRAM gets long runs of writes. WIDE: that, and L2 fetches the 256 bytes around a unit: the neighbouring tiles'
+// blocks want them.
 constexpr int PLAIN = 0, KEPT = 1, WIDE = 2;
 
-// The unit at a global address. Volatile, so that a thread's reads stay together: left alone, the compiler waits for some
-// before it starts the others, to save registers.
+// The unit at a global address. Volatile, so that a thread's reads stay together: left alone, the compiler waits for
+// some before it starts the others, to save registers.
 template <int READ, int OFFSET = 0>
 __device__ Unit fetch_unit(u64 address) {
     Unit u;
@@ -141,7 +142,7 @@ __device__ Unit funnel(Unit low, Unit high, u32 bytes) {
     return {w[0], w[1], w[2], w[3]};
 }
 
-// V elements at each of P rows, by aligned 16-byte reads that reach up to 32 bytes past them.
+// V elements at each of P rows, by aligned 16-byte reads that begin up to 15 bytes before them and end up to 16 after.
 template <int E, int P, int READ>
 __device__ void load_shifted(const u8* p, i64 pitch, Unit (&read)[P]) {
     u64 address = __cvta_generic_to_global(p);
@@ -650,7 +651,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
             for (int k = 0; k < K; ++k) read[k] = fetch_unit<KEPT>(address + k * pitch);
         } else {
-            load_shifted<E, K, false>(x + at, pitch, read);
+            load_shifted<E, K, KEPT>(x + at, pitch, read);
         }
     } else {
         const int skew = X_UNITS ? 0 : u32(__cvta_generic_to_global(x)) % UNIT;  // of the run, bytes

@@ -140,6 +140,11 @@ _PLAIN: Shape = (128, 128)
 
 
 def _lesson_of_tile(element: int) -> str:
+    if element == UNIT:
+        return (
+            "takes elements of 16 bytes, a unit each, through a padded tile, so that no global request wastes a "
+            "sector, and no shared one a wavefront."
+        )
     shape = ALIGNED_TILES[element][0]
     return (
         f"takes units of 16 bytes at both global ends and turns {shape.micro_rows} x {UNIT // element} elements in "
@@ -149,18 +154,17 @@ def _lesson_of_tile(element: int) -> str:
 
 
 def _lesson_of_ragged(element: int) -> str:
-    reads = "a thread reads two aligned units and shifts them into the one that it needs, "
-    more = "a few units are read again" if element == UNIT else "there are twice as many loads"
+    reads = "a thread reads two aligned units for the one that it needs, which doubles the loads, and "
     return (
         f"takes rows that begin anywhere: {'' if element == UNIT else reads}"
-        f"the windows of y that a block writes begin on sectors, so that {more} and stores stay whole."
+        "the windows of y that a block writes begin on sectors: a few rows are read again, and stores stay whole."
     )
 
 
 def _lesson_of_weave(element: int) -> str:
     records = "one record" if element == UNIT else f"{UNIT // element} records"
     return (
-        f"takes a matrix with a side of {SHORT[0]} to {SHORT[-1]} elements, too short for a tile: a thread turns "
+        f"takes a matrix with a side of {SHORT[0]} to {SHORT[-1]} elements here, too short for a tile: a thread turns "
         f"{records} in registers, and records pass through shared memory, so that both global ends "
         "are contiguous 16-byte accesses."
     )

@@ -1,6 +1,7 @@
 """From a problem to the production kernel and the tile that solve it on a GPU.
 
-What depends on the device, tiles above all, is in a `Tiling`; docs/performance-notes.md says how the default was found.
+The tiles of large and small problems, which `cornerturn tune` measures, are in a `Tiling`; the limits here are those of
+an H200. docs/performance-notes.md says how both were found.
 """
 
 import math
@@ -239,7 +240,7 @@ def _tiled(move: Move, tiling: Tiling) -> Production | None:
 
 
 def _is_far_apart(row: Axis, col: Axis) -> bool:
-    """Return whether neighbouring rows lie in other pages on both sides, and in the same channels: groups then pay."""
+    """Return whether rows lie so far apart on both sides, at such distances, that groups of tiles pay."""
     return row.stride_in % GROUPED_PITCH == 0 and col.stride_out % GROUPED_PITCH == 0
 
 

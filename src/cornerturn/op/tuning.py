@@ -21,7 +21,7 @@ from cornerturn.op.gpu_tiles import ELEMENTS, MAX_RESIDENT_THREADS, ROWS_ITEMS, 
 from cornerturn.op.problem import Problem, canonical
 
 MARGIN = 0.01
-"""Part of the default's time that a candidate must save in three of four rounds."""
+"""Part of the default's time that a candidate must save, in the lower quartile of the rounds."""
 ROUNDS = 7
 FINALISTS = 3
 """Candidates that are checked, and measured in all rounds beside the default: the fastest of a first look."""
@@ -234,7 +234,7 @@ def _race(tilings: Sequence[Tiling], problems: Sequence[Problem], bench: Bench) 
 
 
 def fastest(rounds: NDArray[Any], has_default: bool) -> int:
-    """Return which entrant wins: one that saves more than MARGIN of the default's time in three of four rounds, if any.
+    """Return which entrant wins: one whose lower quartile saves more than MARGIN of the default's time, if any.
 
     Args:
         rounds: seconds, by round, entrant and problem; problems count alike.
