@@ -1,9 +1,11 @@
 import errno
 import os
+import signal
 import stat
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,6 +78,16 @@ def test_a_leftover_is_in_nobodys_way_and_names_may_be_long(tmp_path):
     with replacing(path):
         pass
     assert names(tmp_path) == ["kept", path.name]
+
+
+def test_a_signal_before_a_leftover_is_removed_leaves_it_to_the_end(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "unlink", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+        with replacing(tmp_path / "out.json"):
+            raise SystemExit
+    assert len(names(tmp_path)) == 1
+    files._remove_unfinished()
+    assert names(tmp_path) == []
 
 
 def test_a_writable_file_in_a_folder_that_is_not_is_overwritten(tmp_path, monkeypatch):

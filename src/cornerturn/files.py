@@ -227,9 +227,9 @@ def appearing(target: Path) -> Iterator[IO[bytes]]:
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
+        _unfinished.discard((os.getpid(), temporary))  # not before it is gone: another signal may come
         raise
-    finally:
-        _unfinished.discard((os.getpid(), temporary))
+    _unfinished.discard((os.getpid(), temporary))
 
 
 _unfinished: set[tuple[int, Path]] = set()

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from unittest.mock import patch
 
 import numpy as np
@@ -9,11 +12,14 @@ import cornerturn
 from cornerturn.errors import UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+from torch.autograd import forward_ad  # noqa: E402
+
 from cornerturn.op import torch_op  # noqa: E402
 
 func = torch.func
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # torch.compile of its own code
 
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 DTYPES = [torch.bool, torch.uint8, torch.float8_e4m3fn, torch.bfloat16, torch.int32, torch.complex64, torch.complex128]
 
 
@@ -230,6 +236,45 @@ class TestCompile:
             y = step(x)
             assert torch.equal(y, x.mT + 1)
             assert torch.equal(torch.autograd.grad(y, x, distinct(2, 4, rows))[0], distinct(2, 4, rows).mT)
+
+    @pytest.mark.parametrize(
+        "transformed",
+        [
+            lambda turn, x: func.jvp(turn, (x,), (x + 1,)),
+            lambda turn, x: func.jacfwd(turn)(x),
+            lambda turn, x: func.vmap(turn)(x),
+        ],
+        ids=["jvp", "jacfwd", "vmap"],
+    )
+    def test_transforms(self, transformed):
+        x = distinct(2, 3, 4)
+        compiled = torch.compile(lambda x: transformed(cornerturn.transpose, x), fullgraph=True, backend="aot_eager")
+        torch.testing.assert_close(compiled(x), transformed(reversed_axes, x), rtol=0, atol=0)
+
+    def test_tangents(self):
+        x = distinct(3, 4)
+
+        @torch.compile(backend="aot_eager")
+        def tangent(x):
+            with forward_ad.dual_level():
+                return forward_ad.unpack_dual(cornerturn.transpose(forward_ad.make_dual(x, x + 1))).tangent
+
+        assert torch.equal(tangent(x), (x + 1).t())
+
+    def test_the_first_call_of_a_program_may_be_compiled(self):
+        """In a process of its own: nothing is changed that a compiled function depends on, or may not change."""
+        code = """
+import torch, cornerturn
+from torch.utils.checkpoint import checkpoint
+x = torch.rand(3, 4)
+step = lambda x: checkpoint(lambda x: cornerturn.transpose(x).sin(), x, use_reentrant=False)
+step = torch.compile(step, fullgraph=True, backend="eager", dynamic=False)
+assert torch.equal(step(x), x.t().sin())
+with torch.compiler.set_stance("fail_on_recompile"):
+    step(x)
+"""
+        done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
     def test_into_out(self):
         @torch.compile(fullgraph=True, backend="aot_eager")

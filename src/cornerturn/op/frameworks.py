@@ -2,7 +2,7 @@
 
 import atexit
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from cornerturn.errors import UsageError
@@ -24,11 +24,19 @@ def transpose(x: Any, axes: Sequence[int] | None, out: Any) -> Any:
     Raises:
         UsageError: no adapter knows x, or the adapter refuses it.
     """
-    kind = type(x)
-    if (known := _adapters.get(kind)) is None and (known := _adapter_of(x)) is not None:
-        _adapters[kind] = known
-    if known is not None:
-        return known(x, axes, out)
+    # In this form an import of what is there costs the host of a GPU least.
+    if _is_instance(x, "torch", "Tensor"):
+        import cornerturn.op.torch_op as torch_op
+
+        return torch_op.transpose(x, axes, out)
+    if _is_instance(x, "jax", "Array"):
+        import cornerturn.op.jax_arrays as jax_arrays
+
+        return jax_arrays.transpose(x, axes, out)
+    if _is_instance(x, "cupy", "ndarray"):
+        import cornerturn.op.cupy_arrays as cupy_arrays
+
+        return cupy_arrays.transpose(x, axes, out)
     if _is_on_cuda(x):
         from cornerturn.op import cuda_arrays
 
@@ -71,26 +79,6 @@ def _exports_dlpack(x: Any) -> bool:
 
 def _no_array(x: Any) -> UsageError:
     return UsageError(f"transpose takes an array: got {type(x).__name__}; numpy.asarray(x) makes one")
-
-
-_adapters: dict[type, Callable[[Any, Sequence[int] | None, Any], Any]] = {}
-"""By class of array: looking the library up takes longer than a launch."""
-
-
-def _adapter_of(x: Any) -> Callable[[Any, Sequence[int] | None, Any], Any] | None:
-    if _is_instance(x, "torch", "Tensor"):
-        from cornerturn.op import torch_op
-
-        return torch_op.transpose
-    if _is_instance(x, "jax", "Array"):
-        from cornerturn.op import jax_arrays
-
-        return jax_arrays.transpose
-    if _is_instance(x, "cupy", "ndarray"):
-        from cornerturn.op import cupy_arrays
-
-        return cupy_arrays.transpose
-    return None
 
 
 def _is_instance(x: Any, library: str, class_name: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
 from cornerturn.errors import UsageError
@@ -165,13 +166,15 @@ class _Transposed(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _transposed(x: Tensor, axes: Sequence[int]) -> Tensor:
+    if torch.compiler.is_compiling() and forward_ad._current_level >= 0:  # compiled, an operator would lose the tangent
+        return x.permute(axes).clone(memory_format=torch.contiguous_format)
     return (_Transposed.apply if _is_transformed(x) else torch.ops.cornerturn.transpose)(x, axes)
 
 
 def _is_transformed(x: Tensor) -> bool:
     """Return whether x is under a transform of ``torch.func`` or carries a tangent, outside ``torch.compile``."""
     return not torch.compiler.is_compiling() and (
-        torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad.unpack_dual(x).tangent is not None
+        torch._C._are_functorch_transforms_active() or forward_ad.unpack_dual(x).tangent is not None
     )
 
 
