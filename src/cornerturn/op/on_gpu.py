@@ -6,7 +6,7 @@ captured in a graph.
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from threading import Lock
 from typing import Any
 
@@ -46,9 +46,8 @@ class Launcher:
         self._success = driver.CUresult.CUDA_SUCCESS
         self._no_context = driver.CUresult.CUDA_ERROR_INVALID_CONTEXT
         arguments = (function, *launch.grid, *launch.block, launch.shared_bytes)
-        parameters = ctypes.addressof(self._pointers)
-        enqueue = driver.cuLaunchKernel
-        self._enqueue: Callable[[int], tuple[Any]] = lambda stream: enqueue(*arguments, stream, parameters, 0)
+        self._enqueue = partial(driver.cuLaunchKernel, *arguments)
+        self._parameters = ctypes.addressof(self._pointers)
 
     def __call__(self, x: int, y: int, stream: int) -> None:
         """Launch.
@@ -68,7 +67,7 @@ class Launcher:
     def _put(self, x: int, y: int, stream: int) -> Any:
         with self._lock:
             self._x.value, self._y.value = x, y
-            return self._enqueue(stream)[0]
+            return self._enqueue(stream, self._parameters, 0)[0]
 
 
 def run(source: StridedView, destination: StridedView, stream: int, ordinal: int) -> None:
