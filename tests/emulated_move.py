@@ -1,8 +1,11 @@
 """One move by a production kernel on the emulator, checked whole."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from cornerturn.emulator import Emulation, Memory, emulate
+from cornerturn.emulator.memory import Allocation
 from cornerturn.kernels.production import Production
 from cornerturn.toolchain import compile_source
 
@@ -19,19 +22,25 @@ def run(
         "x": memory.bind(x.reshape(-1), "x", skew=x_skew),
         "y": memory.bind(y.reshape(-1), "y", written=False, skew=y_skew),
     }
-    image = compile_source(kernel.source).image(kernel.entry)
-    launch = kernel.launch
-    arguments = [arrays[item] if isinstance(item, str) else item for item in launch.arguments]
-    emulation = emulate(
+    emulation = launched(kernel, memory, arrays)
+    assert not emulation.hazards
+    assert not len(arrays["y"].unwritten())
+    assert np.array_equal(y, want)
+    return emulation
+
+
+def launched(
+    kernel: Production, memory: Memory, arrays: dict[str, Allocation], blocks: Sequence[int] | None = None
+) -> Emulation:
+    """Emulate a kernel on arrays that are bound already, or some of its blocks."""
+    image, launch = compile_source(kernel.source).image(kernel.entry), kernel.launch
+    return emulate(
         image.ptx,
         image.symbol,
         memory,
         grid=launch.grid,
         block=launch.block,
-        arguments=arguments,
+        arguments=[arrays[item] if isinstance(item, str) else item for item in launch.arguments],
         shared_bytes=launch.shared_bytes,
+        blocks=blocks,
     )
-    assert not emulation.hazards
-    assert not len(arrays["y"].unwritten())
-    assert np.array_equal(y, want)
-    return emulation

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cornerturn.emulator import Memory, emulate
+from cornerturn.emulator import Memory
 from cornerturn.kernels import gathers, production
 from cornerturn.kernels.moves import MoveAxis, cut, division
 from cornerturn.kernels.production import Production, TileShape
-from cornerturn.toolchain import compile_source
 
-from ..emulated_move import run
+from ..emulated_move import launched, run
 
 ELEMENTS = (1, 2, 4, 8, 16)
 ALIGNED = {
@@ -101,12 +100,9 @@ def test_blocks_follow_near_axes_before_tiles(group: tuple[int, int] | None) -> 
     tile = TileShape(32, 32, 2, 128, group, wide=False)
     kernel = production.tile(4, rows, cols, [outer], tile, near=[fast, slow])
     run(kernel, shape, axes, 4)
-    image, launch = compile_source(kernel.source).image(kernel.entry), kernel.launch
     x, y, memory = np.ones(shape, np.uint32), np.zeros((2, 64, 2, 3, 64), np.uint32), Memory()
     arrays = {"x": memory.bind(x, "x"), "y": memory.bind(y, "y")}
-    arguments = [arrays[item] if isinstance(item, str) else item for item in launch.arguments]
-    where = {"grid": launch.grid, "block": launch.block, "shared_bytes": launch.shared_bytes}
-    emulate(image.ptx, image.symbol, memory, arguments=arguments, blocks=range(4), **where)
+    launched(kernel, memory, arrays, blocks=range(4))
     written = np.zeros_like(y)
     written[0, :32, 0, :, :32] = 1  # blocks 0 to 2
     written[0, :32, 1, 0, :32] = 1  # block 3
@@ -195,11 +191,7 @@ def test_ragged_rows_between_gaps(shifted: bool) -> None:
     memory = Memory()
     arrays = {"x": memory.bind(x, "x"), "y": memory.bind(y, "y")}
     kernel = production.ragged_rows(1, [(9, 37, 50), (37, 1, 1)], shifted)
-    image = compile_source(kernel.source).image(kernel.entry)
-    arguments = [arrays[item] if isinstance(item, str) else item for item in kernel.launch.arguments]
-    grid, block = kernel.launch.grid, kernel.launch.block
-    emulation = emulate(image.ptx, image.symbol, memory, grid=grid, block=block, arguments=arguments)
-    assert not emulation.hazards
+    assert not launched(kernel, memory, arrays).hazards
     assert np.array_equal(y[:, :37], x)
     assert not y[:, 37:].any()
 

@@ -73,6 +73,14 @@ template <class T> __device__ void emit(u8* p, T value) { *reinterpret_cast<T*>(
 // blocks want them.
 constexpr int PLAIN = 0, KEPT = 1, WIDE = 2;
 
+#if __CUDA_ARCH__ >= 800
+__device__ u64 evict_last() {
+    u64 policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+#endif
+
 // The unit at a global address. Volatile, so that a thread's reads stay together: left alone, the compiler waits for
 // some before it starts the others, to save registers.
 template <int READ, int OFFSET = 0>
@@ -80,8 +88,7 @@ __device__ Unit fetch_unit(u64 address) {
     Unit u;
 #if __CUDA_ARCH__ >= 800
     if constexpr (READ != PLAIN) {
-        u64 keep;
-        asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
+        const u64 keep = evict_last();
         if constexpr (READ == WIDE) {
             asm volatile("ld.global.L2::cache_hint.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4 + %5], %6;"
                          : "=r"(u.w[0]), "=r"(u.w[1]), "=r"(u.w[2]), "=r"(u.w[3])
@@ -108,8 +115,7 @@ __device__ Element<E> fetch_element(const u8* p) {
 #if __CUDA_ARCH__ >= 800
     if constexpr (E == 4 || E == 8) {
         Element<E> element;
-        u64 keep;
-        asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
+        const u64 keep = evict_last();
         if constexpr (E == 4) {
             asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(element)
                          : "l"(__cvta_generic_to_global(p)), "l"(keep));

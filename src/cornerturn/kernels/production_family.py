@@ -58,6 +58,7 @@ def _ragged_weave(element: int, rows: int, cols: int) -> Production:
 
 
 def _tile_run(element: int, rows: int, cols: int) -> Production:
+    """The tile is that of many columns, so that rows alone choose the instance."""
     return production.tile_run(
         element, *_axes(element, rows, cols), [], run_tile(element, rows, MAX_EXTENT), x_units=False
     )
