@@ -23,8 +23,7 @@ test: lint
 	$(BIN)/pytest
 
 test-frameworks: .venv/frameworks.installed
-	$(BIN)/pytest tests/op/test_torch_op.py tests/op/test_frameworks.py tests/op/test_jax_ffi.py tests/op/test_compare.py \
-		tests/op/test_gpu_peers.py
+	$(BIN)/pytest tests/op/adapters tests/measure/test_compare.py tests/measure/test_peers_gpu.py
 
 lint: .venv/test.installed
 	$(BIN)/ruff check

@@ -18,10 +18,10 @@ import numba
 import numpy as np
 
 from cornerturn import transpose
-from cornerturn.op.arrays import AnyArray, empty_c_order, view_of
-from cornerturn.op.cases import DTYPES, LARGE, Case, parse_case
-from cornerturn.op.on_cpu import thread_count
-from cornerturn.op.planner import plan_move
+from cornerturn.measure.cases import DTYPES, LARGE, Case, parse_case
+from cornerturn.op.cpu.engine import thread_count
+from cornerturn.op.cpu.plan import plan_move
+from cornerturn.op.strided_view import AnyArray, empty_c_order, view_of
 
 
 def wait_for_quiet() -> None:

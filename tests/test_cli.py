@@ -20,7 +20,7 @@ from cornerturn.cli.shell import show
 from cornerturn.errors import DeviceError, EmulatorError
 from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.lab.run import run_emulated
-from cornerturn.op import compare
+from cornerturn.measure import compare
 from cornerturn.toolchain import compiler_version
 
 from .default_signals import default_signals

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cornerturn.op import frameworks as _frameworks  # noqa: F401  (registers what closes it when Python ends)
+from cornerturn.op.adapters import registry as _registry  # noqa: F401  (registers what closes it when Python ends)
 
 if TYPE_CHECKING:
     from cornerturn.op.transpose import explain_plan, matrix_transpose, permute_dims, transpose

@@ -7,9 +7,9 @@ from click.testing import CliRunner, Result
 from cornerturn.cli import bench_commands, main, tune_commands
 from cornerturn.errors import DeviceError
 from cornerturn.gpu import DeviceFacts
-from cornerturn.op import gpu_tiles
-from cornerturn.op.gpu_tiles import DEFAULT, Target, store, tiles_path, tuned_elements
-from cornerturn.op.tuning import Choice, decisions
+from cornerturn.measure.tune import Choice, decisions
+from cornerturn.op.gpu import tuned
+from cornerturn.op.gpu.tuned import DEFAULT, Target, store, tiles_path, tuned_elements
 
 H200 = Target("sm_90", "NVIDIA H200", 132)
 CHOICES = {
@@ -46,7 +46,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(tune_commands, "open_device", FakeDevice)
     monkeypatch.setattr(tune_commands, "target_of", lambda ordinal: H200)
     monkeypatch.setattr(tune_commands, "tune_device", tune_device)
-    gpu_tiles._load_once.cache_clear()
+    tuned._load_once.cache_clear()
     return folder
 
 

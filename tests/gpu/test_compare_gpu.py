@@ -8,11 +8,11 @@ from click.testing import CliRunner
 
 from cornerturn.cli import main
 from cornerturn.errors import MissingExtraError
-from cornerturn.op import compare_gpu
-from cornerturn.op.cases import GPU_DTYPES, Case
-from cornerturn.op.compare_gpu import COPIES, compare_on_gpu
-from cornerturn.op.gpu_bits import Bits
-from cornerturn.op.gpu_peers import GPU_PEERS, _through_engine
+from cornerturn.measure import compare_gpu
+from cornerturn.measure.bits import Bits
+from cornerturn.measure.cases import GPU_DTYPES, Case
+from cornerturn.measure.compare_gpu import COPIES, compare_on_gpu
+from cornerturn.measure.peers_gpu import GPU_PEERS, _through_engine
 
 CASES = [Case((96, 80), (1, 0)), Case((63, 65), (1, 0)), Case((4, 10, 6), (0, 2, 1)), Case((10, 6, 8), (1, 0, 2))]
 

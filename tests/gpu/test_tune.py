@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from cornerturn.gpu import Device
-from cornerturn.op import gpu_tiles, on_gpu
-from cornerturn.op.arrays import StridedView
-from cornerturn.op.gpu_plan import plan
-from cornerturn.op.gpu_tiles import ELEMENTS, default_for, tiling_of, tuned_elements
-from cornerturn.op.on_gpu import target_of
-from cornerturn.op.tuning import KINDS, Case, Scale, decisions
-from cornerturn.op.tuning_bench import DeviceBench, tune_target, untune
+from cornerturn.measure.tune import KINDS, Case, Scale, decisions
+from cornerturn.measure.tune_bench import DeviceBench, tune_target, untune
+from cornerturn.op.gpu import engine as gpu_engine
+from cornerturn.op.gpu import tuned
+from cornerturn.op.gpu.engine import target_of
+from cornerturn.op.gpu.plan import plan
+from cornerturn.op.gpu.tuned import ELEMENTS, default_for, tiling_of, tuned_elements
+from cornerturn.op.strided_view import StridedView
 
 SMALL = Scale(16 << 20, 1 << 20)
 
@@ -27,11 +28,11 @@ def bench(device: Device) -> DeviceBench:
 @pytest.fixture
 def untuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("CORNERTURN_CACHE", str(tmp_path))
-    gpu_tiles._load_once.cache_clear()
-    on_gpu.forget_plans()
+    tuned._load_once.cache_clear()
+    gpu_engine.forget_plans()
     yield
-    gpu_tiles._load_once.cache_clear()
-    on_gpu.forget_plans()
+    tuned._load_once.cache_clear()
+    gpu_engine.forget_plans()
 
 
 def test_the_target_is_what_the_device_says(device: Device) -> None:
@@ -91,5 +92,5 @@ def check(device: Device, rows: int, cols: int, element: int) -> None:
         StridedView(result.address, element, (cols, rows), (rows * element, element), result),
     )
     with device.current():
-        on_gpu.run(*views, int(device.stream.handle), device.facts.ordinal)
+        gpu_engine.run(*views, int(device.stream.handle), device.facts.ordinal)
     assert np.array_equal(result.download((cols, rows, element), np.uint8), x.transpose(1, 0, 2))

@@ -8,7 +8,7 @@ from cornerturn.kernels.production_family import ELEMENTS, MAX_EXTENT, PRODUCTIO
 from cornerturn.lab.bench import count
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
-from cornerturn.op.gpu_plan import plan
+from cornerturn.op.gpu.plan import plan
 from cornerturn.op.problem import canonical
 
 SHAPES = [(1, 1), (33, 65), (100, 60), (520, 1), (1, 520), (160, 176), (2, 48), (16, 2064), (1040, 3), (16, 3)]

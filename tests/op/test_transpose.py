@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cornerturn import explain_plan, matrix_transpose, permute_dims, transpose
 from cornerturn.errors import UsageError
-from cornerturn.op import on_cpu
+from cornerturn.op.cpu import engine as cpu_engine
 from cornerturn.op.transpose import SMALL_BYTES
 
 Array = NDArray[Any]
@@ -214,7 +214,7 @@ def test_elements_of_no_bytes_keep_their_dtype(dtype: Any, shape: tuple[int, int
 def test_where_numba_does_not_compile_numpy_copies(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int]) -> None:
     numba = pytest.importorskip("numba")
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    monkeypatch.setattr(on_cpu, "run", None)
+    monkeypatch.setattr(cpu_engine, "run", None)
     x = distinct(shape, "V12")[::-1]
     assert_same_bits(transpose(x), x.T)
     out = np.empty((shape[1], 2 * shape[0]), "V12")[:, ::2]

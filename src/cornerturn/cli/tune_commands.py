@@ -14,10 +14,10 @@ from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs
 from cornerturn.gpu import DeviceFacts, open_device
 from cornerturn.lab.environment import device_record
-from cornerturn.op.gpu_tiles import ELEMENTS, tiles_path, tuned_elements
-from cornerturn.op.on_gpu import target_of
-from cornerturn.op.tuning import Choice, decisions
-from cornerturn.op.tuning_bench import tune_device, untune
+from cornerturn.measure.tune import Choice, decisions
+from cornerturn.measure.tune_bench import tune_device, untune
+from cornerturn.op.gpu.engine import target_of
+from cornerturn.op.gpu.tuned import ELEMENTS, tiles_path, tuned_elements
 from cornerturn.toolchain import Cache, cache_folder
 
 

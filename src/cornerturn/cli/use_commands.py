@@ -14,13 +14,13 @@ from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import open_device
 from cornerturn.lab import plots
-from cornerturn.op.cases import DTYPES, GPU_DTYPES, GROUPS, LARGE, Case, held_as, parse_case
-from cornerturn.op.compare import OURS, Comparison, compare_on_cpu, device_record, device_title
-from cornerturn.op.compare_gpu import compare_on_gpu, gpu_record, gpu_title
-from cornerturn.op.compare_views import compare_tables, draw
+from cornerturn.measure.cases import DTYPES, GPU_DTYPES, GROUPS, LARGE, Case, held_as, parse_case
+from cornerturn.measure.compare import OURS, Comparison, compare_on_cpu, device_record, device_title
+from cornerturn.measure.compare_gpu import compare_on_gpu, gpu_record, gpu_title
+from cornerturn.measure.compare_views import compare_tables, draw
+from cornerturn.measure.peers import CPU_PEERS
+from cornerturn.measure.peers_gpu import GPU_PEERS
 from cornerturn.op.file import DEFAULT_MEMORY, MIN_MEMORY, transpose_file
-from cornerturn.op.gpu_peers import GPU_PEERS
-from cornerturn.op.peers import CPU_PEERS
 
 _ENGINES = list(dict.fromkeys([OURS, *(peer.name for peer in CPU_PEERS), *(peer.name for peer in GPU_PEERS)]))
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}

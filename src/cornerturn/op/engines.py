@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from cornerturn.op import on_cpu
-from cornerturn.op.arrays import StridedView, as_array
-from cornerturn.op.planner import plan_move
+from cornerturn.op.cpu import engine as cpu_engine
+from cornerturn.op.cpu.plan import plan_move
+from cornerturn.op.strided_view import StridedView, as_array
 
 SMALL_BYTES = 1 << 15  # up to here a library's own copy costs less than a call of the CPU engine
 
@@ -15,9 +15,9 @@ def move_on_cpu(source: StridedView, destination: StridedView) -> None:
     """Copy element by element between two views of one shape and item size, both in main memory."""
     if not math.prod(source.shape) * source.itemsize:
         return
-    if on_cpu.compiles():
+    if cpu_engine.compiles():
         owners = source.owner, destination.owner
-        on_cpu.run(plan_move(source, destination), source.pointer, destination.pointer, owners)
+        cpu_engine.run(plan_move(source, destination), source.pointer, destination.pointer, owners)
     else:
         np.copyto(as_array(destination), as_array(source))
 
@@ -33,6 +33,6 @@ def move_on_gpu(source: StridedView, destination: StridedView, stream: int, ordi
         stream: ``CUstream``, as an integer.
         ordinal: the device's number, as the driver counts those that are visible.
     """
-    from cornerturn.op import on_gpu
+    from cornerturn.op.gpu import engine as gpu_engine
 
-    on_gpu.run(source, destination, stream, ordinal)
+    gpu_engine.run(source, destination, stream, ordinal)

@@ -18,9 +18,9 @@ from numpy.lib import format as npy
 
 from cornerturn.errors import UsageError
 from cornerturn.files import NpyHeader, read_npy_header, refuse, replacing, write_utf8_header
-from cornerturn.op.arrays import AnyArray, StridedView, check_ndim, empty_c_order, normalized_axes
 from cornerturn.op.engines import move_on_cpu
 from cornerturn.op.problem import Problem, canonical
+from cornerturn.op.strided_view import AnyArray, StridedView, check_ndim, empty_c_order, normalized_axes
 
 DEFAULT_MEMORY = 1 << 30
 MIN_MEMORY = 1 << 20

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from cornerturn.errors import UsageError
-from cornerturn.op import frameworks, on_cpu
-from cornerturn.op.arrays import (
+from cornerturn.op.adapters import registry
+from cornerturn.op.cpu import engine as cpu_engine
+from cornerturn.op.cpu.plan import Plan, plan_move, streaming_bytes
+from cornerturn.op.engines import SMALL_BYTES, move_on_cpu
+from cornerturn.op.strided_view import (
     AnyArray,
     c_order,
     check_destination,
@@ -17,8 +20,6 @@ from cornerturn.op.arrays import (
     normalized_axes,
     view_of,
 )
-from cornerturn.op.engines import SMALL_BYTES, move_on_cpu
-from cornerturn.op.planner import Plan, plan_move, streaming_bytes
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> Any:
@@ -47,7 +48,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
         [[0, 3], [1, 4], [2, 5]]
     """
     if not isinstance(x, np.ndarray):
-        return frameworks.transpose(x, axes, out)
+        return registry.transpose(x, axes, out)
     _check_input(x)
     order = normalized_axes(axes, x.ndim)
     view = np.asarray(x).transpose(order)
@@ -82,7 +83,7 @@ def matrix_transpose(x: Any, *, out: Any = None) -> Any:
         >>> matrix_transpose(np.zeros((5, 2, 3))).shape
         (5, 3, 2)
     """
-    ndim = frameworks.ndim_of(x)
+    ndim = registry.ndim_of(x)
     if ndim < 2:
         raise UsageError(f"matrix_transpose exchanges the last two axes: x has {ndim}; give it at least two")
     return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2), out=out)
@@ -113,7 +114,7 @@ def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
     if not view.nbytes:
         raise UsageError(f"x of shape {x.shape} is empty: there is nothing to plan")
     plan = plan_move(view_of(view), c_order(view.shape, view.itemsize))
-    if on_cpu.compiles():
+    if cpu_engine.compiles():
         return plan
     why = "NUMBA_DISABLE_JIT is set, and NumPy copies"
     return replace(plan, kernel="numpy_copy", why=why, stream=False, tile=(1, 1))

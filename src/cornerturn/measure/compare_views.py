@@ -1,0 +1,96 @@
+"""A comparison for the eye: tables for a terminal, and a picture."""
+
+from collections.abc import Sequence
+from statistics import geometric_mean
+from typing import IO
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cornerturn.measure.compare import OURS, ROOF, Comparison
+
+
+def compare_tables(results: Sequence[Comparison], missing: Sequence[str], where: str) -> RenderableType:
+    """One table a dtype, a row a case, and under them what could not be compared.
+
+    Args:
+        results: in the order they shall be shown.
+        missing: a line for each library that is not installed.
+        where: the device, for the titles.
+    """
+    parts: list[RenderableType] = []
+    for dtype in dict.fromkeys(result.dtype for result in results):
+        of_dtype = [result for result in results if result.dtype == dtype]
+        parts += [Text(f"{dtype}, {where}", "bold"), Text(), _table(of_dtype), Text()]
+    legend = "copy: GB/s, bytes read + written, measured in this run; all others: share of its speed; -: not done"
+    parts += [Text(legend, "dim"), *(Text(line, "yellow") for line in missing)]
+    return Group(*parts, *_notes(results))
+
+
+def _table(results: Sequence[Comparison]) -> Table:
+    engines = list(dict.fromkeys(result.engine for result in results))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, show_footer=True)
+    table.add_column("case", "geometric mean", no_wrap=True)
+    for engine in engines:
+        shares = [result.roof_share for result in results if result.engine == engine and result.roof_share]
+        mean = _percent(geometric_mean(shares)) if shares and engine != ROOF else ""
+        table.add_column(engine, mean, justify="right", style="bold" if engine == OURS else "")
+    for case in dict.fromkeys(result.case for result in results):
+        of_case = {result.engine: result for result in results if result.case == case}
+        fastest = max((result for result in of_case.values() if result.engine != ROOF), key=lambda row: row.gbps or 0)
+        cells = (_cell(of_case[engine], of_case[engine] is fastest) for engine in engines)
+        table.add_row(case.name, *cells)
+    return table
+
+
+def _cell(result: Comparison, is_fastest: bool) -> Text:
+    if result.status in ("wrong", "failed"):
+        return Text(result.status, "bold red")
+    if result.gbps is None or result.roof_share is None:
+        return Text("-", "dim")
+    if result.engine == ROOF:
+        return Text(f"{result.gbps:.1f}")
+    return Text(_percent(result.roof_share), "green" if is_fastest else "")
+
+
+def _percent(share: float) -> str:
+    """One decimal below 10%."""
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
+def _notes(results: Sequence[Comparison]) -> list[Text]:
+    """Why libraries did not do a case, one line a reason."""
+    reasons = dict.fromkeys((result.engine, result.refused) for result in results if result.refused)
+    return [Text(f"{engine} {reason}", "dim") for engine, reason in reasons]
+
+
+def draw(results: Sequence[Comparison], file: IO[bytes], format: str) -> None:
+    """Write a picture to ``file``: one panel a dtype, each engine's share of the copy roof at every case.
+
+    Args:
+        results: of `cornerturn.measure.compare`.
+        file: open for writing bytes.
+        format: a picture format that matplotlib writes.
+    """
+    from matplotlib.figure import Figure
+
+    dtypes = list(dict.fromkeys(result.dtype for result in results))
+    cases = list(dict.fromkeys(result.case.name for result in results))
+    engines = list(dict.fromkeys(result.engine for result in results if result.engine != ROOF))
+    figure = Figure(figsize=(9, len(dtypes) * (1.5 + 0.25 * len(cases))), layout="constrained")
+    for dtype, panel in zip(dtypes, figure.subplots(len(dtypes), squeeze=False)[:, 0], strict=True):
+        for engine in engines:
+            done = [row for row in results if (row.dtype, row.engine) == (dtype, engine) and row.roof_share]
+            places = [cases.index(row.case.name) for row in done]
+            panel.plot([row.roof_share for row in done], places, "D" if engine == OURS else "o", label=engine)
+        panel.axvline(1, color="black", label="copy roof")
+        panel.set_title(dtype)
+        panel.set_yticks(range(len(cases)), cases, fontsize="small")
+        panel.set_ylim(len(cases) - 0.5, -0.5)
+        panel.set_xlim(left=0)
+        panel.grid(axis="y", alpha=0.3)
+        panel.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+    figure.supxlabel("share of the copy roof's speed")
+    figure.savefig(file, format=format)

@@ -1,0 +1,414 @@
+"""Find the tiling of a device by measurement: which candidates there are, and which of them wins.
+
+A kind is one decision of the planner, for example the tile of large aligned matrices. Candidates for it are tilings
+that differ in that decision alone; measured is what the planner makes of each, on problems that the decision is for.
+The device is behind the protocol `Bench`.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice, product
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cornerturn.kernels.moves import UNIT
+from cornerturn.kernels.production import Production, TileShape
+from cornerturn.op.gpu.plan import FEW_WIDE, GROUPED_PITCH, WIDE_BYTES, plan
+from cornerturn.op.gpu.tuned import ELEMENTS, MAX_RESIDENT_THREADS, ROWS_ITEMS, WEAVE_THREADS, Tiling, obeys
+from cornerturn.op.problem import Problem, canonical
+
+MARGIN = 0.01
+"""Part of the default's time that a candidate must save, in the lower quartile of the rounds."""
+ROUNDS = 7
+FINALISTS = 3
+"""Candidates that are checked, and measured in all rounds beside the default: the fastest of a first look."""
+
+MICRO_ROWS = {1: (4, 8), 2: (2, 4), 4: (2, 4), 8: (1, 2), 16: (1,)}
+"""Rows that a thread may turn at once: more take registers, fewer take stores."""
+UNITS_DOWN, UNITS_ACROSS = (2, 4, 8, 16, 32, 64), (4, 8, 16, 32, 64)
+THREADS = (64, 128, 256, 512)
+LARGE_TILES, SMALL_TILES = (8 << 10, 32 << 10), (2 << 10, 8 << 10)
+"""The fewest and the most bytes of a tile."""
+LARGE_SHARE, SMALL_SHARE = (4, 8), (2, 4)
+"""Units of a tile that a thread may read."""
+GROUPS = (None, (8, 8), (16, 16), (2, 64), (4, 32), (8, 32), (32, 8))
+HUGE = 8
+"""Times a large problem that the largest one may be."""
+REGISTERS = 65536
+REGISTERS_A_THREAD = (40, 48, 64, 80)
+"""What the blocks that should be resident may leave each thread of a multiprocessor's registers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How large the problems are that a device is measured on.
+
+    Attributes:
+        large: bytes of a matrix that keeps it busy, a power of two.
+        small: bytes of one that it would not be busy with, were it cut in large tiles.
+    """
+
+    large: int
+    small: int
+
+    @classmethod
+    def of(cls, l2_bytes: int, enough_blocks: int) -> "Scale":
+        """Return the scale of a device with so large an L2 that is busy with so many blocks."""
+        power = 1 << (4 * l2_bytes).bit_length() - 1
+        return cls(min(max(power, 32 << 20), 128 << 20), 2048 * enough_blocks)
+
+
+class Bench(Protocol):
+    """A device that can be asked for the time of a kernel.
+
+    Attributes:
+        room: bytes of the largest problem that has a place on it.
+    """
+
+    room: int
+
+    def prepare(self, productions: Sequence[Production]) -> None:
+        """Compile kernels that will be asked for."""
+
+    def seconds(self, production: Production, problem: Problem) -> float | None:
+        """Return the time of one launch; None where the kernel does not compile or the driver refuses it."""
+
+    def is_right(self, production: Production, problem: Problem) -> bool:
+        """Return whether one launch writes every bit of the problem, and nothing after them."""
+
+    def copy_seconds(self, nbytes: int) -> float:
+        """Return the time in which as many bytes are copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One permutation of a C-contiguous array."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...] = (1, 0)
+
+    def problem(self, element: int) -> Problem:
+        """Return it for elements of so many bytes."""
+        result = tuple(self.shape[axis] for axis in self.axes)
+        strides = _c_strides(self.shape, element)
+        return canonical(element, result, tuple(strides[axis] for axis in self.axes), _c_strides(result, element))
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One decision of the planner.
+
+    Attributes:
+        name: shown to the user.
+        cases: problems that it is for, given an element size and a scale.
+        stages: each gives candidates, given the best tiling so far and an element size; later ones refine.
+        show: what a tiling decides for an element size, in a few words.
+        elements: sizes for which there is something to decide.
+    """
+
+    name: str
+    cases: Callable[[int, Scale], Sequence[Case]]
+    stages: tuple[Callable[[Tiling, int], Iterable[Tiling]], ...]
+    show: Callable[[Tiling, int], str]
+    elements: tuple[int, ...] = ELEMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was found for one kind and element size; times are those of all its problems together.
+
+    Attributes:
+        kind: its name.
+        element: bytes.
+        default: what the default decides.
+        chosen: what is decided now.
+        default_seconds: time of the default; None where it does not run here.
+        seconds: time of what was chosen.
+        copy_seconds: time in which as many bytes are copied.
+        nbytes: bytes read and written.
+    """
+
+    kind: str
+    element: int
+    default: str
+    chosen: str
+    default_seconds: float | None
+    seconds: float
+    copy_seconds: float
+    nbytes: int
+
+    @property
+    def gbps(self) -> float:
+        """Speed of what was chosen, in GB/s."""
+        return self.nbytes / self.seconds / 1e9
+
+    @property
+    def roof_share(self) -> float:
+        """The same as a part of the copy's speed."""
+        return self.copy_seconds / self.seconds
+
+    @property
+    def gain(self) -> float | None:
+        """Part by which it is faster than the default: 0.05 is 5%."""
+        return None if self.default_seconds is None else self.default_seconds / self.seconds - 1
+
+    def to_json(self) -> dict[str, object]:
+        """Return all of this under its names."""
+        return asdict(self) | {"gbps": self.gbps, "roof_share": self.roof_share, "gain": self.gain}
+
+
+def tune(
+    tiling: Tiling, elements: Sequence[int], scale: Scale, bench: Bench, progress: Callable[[int, str, float], None]
+) -> tuple[Tiling, list[Choice]]:
+    """Return the default with everything that beats it put in its place, and what was found.
+
+    Args:
+        tiling: the default of the device.
+        elements: sizes to decide for, in bytes.
+        scale: of the problems.
+        bench: the device.
+        progress: told how many decisions are made, which one is at work, and what part of it is done.
+    """
+    choices = []
+    for made, (element, kind) in enumerate(decisions(elements)):
+        problems = [case.problem(element) for case in kind.cases(element, scale)]
+        problems = [problem for problem in problems if problem.nbytes <= bench.room]
+        default, found = tiling, None
+        for stage, candidates in enumerate(kind.stages if problems else ()):
+            progress(made, f"{element} bytes, {kind.name}", stage / len(kind.stages))
+            found = _race([default, tiling, *candidates(tiling, element)], problems, bench) or found
+            tiling = found.tiling if found else tiling
+        if found:
+            moved = [problem.nbytes for problem in problems]
+            copy = sum(map(bench.copy_seconds, moved))
+            shown = kind.show(default, element), kind.show(tiling, element)
+            seconds = found.default_seconds, found.seconds
+            choices.append(Choice(kind.name, element, *shown, *seconds, copy, 2 * sum(moved)))
+    return tiling, choices
+
+
+def decisions(elements: Sequence[int]) -> list[tuple[int, Kind]]:
+    """Return what there is to decide for element sizes, in the order in which it is decided."""
+    return [(element, kind) for element in elements for kind in KINDS if element in kind.elements]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    tiling: Tiling
+    default_seconds: float | None
+    seconds: float
+
+
+def _race(tilings: Sequence[Tiling], problems: Sequence[Problem], bench: Bench) -> _Found | None:
+    """Return the fastest of tilings; the first, which is the default, unless another is faster by more than MARGIN.
+
+    Those that plan the same are one. None when none of them runs and is right.
+    """
+    entrants: dict[object, tuple[Tiling, list[Production]]] = {}
+    for tiling in tilings:
+        plans = [plan(problem, 0, 0, tiling) for problem in problems]
+        entrants.setdefault(tuple(map(identity, plans)), (tiling, plans))
+    field = list(entrants.values())
+    bench.prepare([production for _, plans in field for production in plans])
+
+    def times(place: int) -> list[float]:
+        found = [bench.seconds(*work) for work in zip(field[place][1], problems, strict=True)]
+        return [math.inf if seconds is None else seconds for seconds in found]
+
+    def is_right(place: int) -> bool:
+        return all(bench.is_right(*work) for work in zip(field[place][1], problems, strict=True))
+
+    look = [np.log(times(place)).mean() for place in range(len(field))]
+    ran = sorted((place for place in range(len(field)) if look[place] < math.inf), key=look.__getitem__)
+    finalists = [0] if 0 in ran and is_right(0) else []
+    finalists += islice((place for place in ran if place and is_right(place)), FINALISTS)
+    if not finalists:
+        return None
+    rounds = np.array([[times(place) for place in finalists] for _ in range(ROUNDS)])  # interleaved: all drift alike
+    best = fastest(rounds, has_default=finalists[0] == 0)
+    totals = np.median(rounds.sum(axis=2), axis=0).tolist()
+    return _Found(field[finalists[best]][0], totals[0] if finalists[0] == 0 else None, totals[best])
+
+
+def fastest(rounds: NDArray[Any], has_default: bool) -> int:
+    """Return which entrant wins: one whose lower quartile saves more than MARGIN of the default's time, if any.
+
+    Args:
+        rounds: seconds, by round, entrant and problem; problems count alike.
+        has_default: whether the first entrant is the default, which stays in doubt.
+    """
+    scores = np.log(rounds).mean(axis=2)
+    best = int(np.median(scores, axis=0).argmin())
+    saved = scores[:, 0] - scores[:, best]
+    return best if not has_default or np.quantile(saved, 0.25) > MARGIN else 0
+
+
+def identity(production: Production) -> tuple[object, ...]:
+    """Return what tells a launch from others: its kernel and all its arguments."""
+    arguments = (item if isinstance(item, str) else item.tobytes() for item in production.launch.arguments)
+    return (production.entry, *production.launch.grid, *arguments)
+
+
+def tiles(element: int, ragged: bool, size: tuple[int, int], shares: tuple[int, int]) -> Iterator[TileShape]:
+    """Yield tile shapes that the kernel takes, none of them longer than twice its width.
+
+    Args:
+        element: bytes.
+        ragged: whether windows begin before tiles.
+        size: fewest and most bytes of a tile.
+        shares: units that a thread may read.
+    """
+    unit = UNIT // element
+    for down, across, micro_rows, threads in product(UNITS_DOWN, UNITS_ACROSS, MICRO_ROWS[element], THREADS):
+        share, rest = divmod(down * unit * across, threads)
+        if rest or share not in shares or not 0.5 <= down / across <= 2:
+            continue
+        resident = max(1, REGISTERS // (64 * threads)) if ragged else 1
+        shape = TileShape(down * unit, across * unit, micro_rows, threads, resident=resident)
+        if size[0] <= UNIT * unit * down * across <= size[1] and obeys(element, shape, ragged):
+            yield shape
+
+
+def _tile_stage(table: str, large: bool) -> Callable[[Tiling, int], Iterator[Tiling]]:
+    """Return the stage that tries tiles in the first place of a table, or else in the place of all others."""
+    ragged = table == "ragged"
+    size, shares = (LARGE_TILES, LARGE_SHARE) if large else (SMALL_TILES, SMALL_SHARE)
+
+    def candidates(tiling: Tiling, element: int) -> Iterator[Tiling]:
+        first, *rest = getattr(tiling, table)[element]
+        if not large:
+            yield _with(tiling, table, element, (first,))
+        for shape in tiles(element, ragged, size, shares):
+            if not large and shape.rows * shape.cols >= first.rows * first.cols:  # would never be taken
+                continue
+            shape = replace(shape, wide=first.wide)
+            yield _with(tiling, table, element, (shape, *rest) if large else (first, shape))
+
+    return candidates
+
+
+def _refine_stage(table: str) -> Callable[[Tiling, int], Iterator[Tiling]]:
+    """Return the stage that tries prefetches and numbers of resident blocks for the first tile of a table."""
+
+    def candidates(tiling: Tiling, element: int) -> Iterator[Tiling]:
+        first, *rest = getattr(tiling, table)[element]
+        residents = {1, *(max(1, REGISTERS // (registers * first.threads)) for registers in REGISTERS_A_THREAD)}
+        never_wide = table == "ragged" and element <= FEW_WIDE
+        for wide, resident in product((False,) if never_wide else (True, False), sorted(residents)):
+            if resident * first.threads <= MAX_RESIDENT_THREADS:
+                yield _with(tiling, table, element, (replace(first, wide=wide, resident=resident), *rest))
+
+    return candidates
+
+
+def _group_stage(tiling: Tiling, element: int) -> Iterator[Tiling]:
+    for group in GROUPS:
+        others = {size: pair for size, pair in tiling.groups.items() if size != element}
+        yield replace(tiling, groups=others | ({element: group} if group else {}))
+
+
+def _weave_stage(tiling: Tiling, element: int) -> Iterator[Tiling]:
+    for threads in WEAVE_THREADS:
+        yield _with(tiling, "weave_threads", element, threads)
+
+
+def _rows_stage(tiling: Tiling, element: int) -> Iterator[Tiling]:
+    for items in ROWS_ITEMS:
+        yield _with(tiling, "rows_items", element, items)
+
+
+def _with(tiling: Tiling, table: str, element: int, value: object) -> Tiling:
+    changed: dict[str, Any] = {table: {**getattr(tiling, table), element: value}}
+    return replace(tiling, **changed)
+
+
+def _sides(nbytes: int, element: int) -> tuple[int, int]:
+    """Return rows and columns, powers of two, of a matrix of so many bytes, a power of two as well."""
+    power = (nbytes // element).bit_length() - 1
+    return 1 << (power + 1) // 2, 1 << power // 2
+
+
+def _batch(element: int, scale: Scale) -> int:
+    """Return how many matrices of 1024 x 1024 are large."""
+    return max(1, scale.large >> 20) // element or 1
+
+
+def _aligned(element: int, scale: Scale) -> list[Case]:
+    """Rows a power of two apart, rows that are not, and a batch; all begin where a wide read does."""
+    rows, cols = _sides(scale.large, element)
+    return [
+        Case((rows, cols)),
+        Case((rows - 160, cols + 3 * WIDE_BYTES // element)),
+        Case((_batch(element, scale), 1024, 1024), (0, 2, 1)),
+    ]
+
+
+def _aligned_huge(element: int, scale: Scale) -> list[Case]:
+    """A matrix that tiles are grouped in, if there is room."""
+    side = GROUPED_PITCH // element
+    return [Case((side, side))] if side * side * element <= HUGE * scale.large else []
+
+
+def _aligned_small(element: int, scale: Scale) -> list[Case]:
+    sides = [math.isqrt(times * scale.small // element) // 32 * 32 for times in (1, 3)]
+    return [Case((side, side)) for side in sides]
+
+
+def _ragged(element: int, scale: Scale) -> list[Case]:
+    rows, cols = _sides(scale.large, element)
+    return [Case((rows - 1, cols + 1)), Case((_batch(element, scale), 1023, 1025), (0, 2, 1))]
+
+
+def _ragged_small(element: int, scale: Scale) -> list[Case]:
+    return [Case((rows - 1, cols + 1)) for rows, cols in (case.shape for case in _aligned_small(element, scale))]
+
+
+def _short_axis(element: int, scale: Scale) -> list[Case]:
+    long = scale.large // (4 * element)
+    return [Case((long, 3)), Case((3, long)), Case((long // 2, 8))]
+
+
+def _whole_rows(element: int, scale: Scale) -> list[Case]:
+    """Heads of an attention, and rows of 512 bytes in another order."""
+    side = math.isqrt(scale.large // (32 * element))
+    heads = max(1, scale.large // (2048 * 16 * 16 * element))
+    return [Case((heads, 2048, 16, 16), (0, 2, 1, 3)), Case((side, side, 32), (1, 0, 2))]
+
+
+def _show_tile(shape: TileShape) -> str:
+    parts = [f"{shape.rows}x{shape.cols}x{shape.micro_rows}", f"{shape.threads} threads"]
+    parts += ["wide reads"] if shape.wide else []
+    parts += [f"{shape.resident} resident"] if shape.resident > 1 else []
+    return ", ".join(parts)
+
+
+def _show_tiles(table: str, large: bool) -> Callable[[Tiling, int], str]:
+    def show(tiling: Tiling, element: int) -> str:
+        first, *rest = getattr(tiling, table)[element]
+        return "; ".join(map(_show_tile, [first] if large else rest)) or "as large"
+
+    return show
+
+
+def _show_group(tiling: Tiling, element: int) -> str:
+    group = tiling.groups.get(element)
+    return f"groups of {group[0]}x{group[1]} tiles" if group else "no groups"
+
+
+def _c_strides(shape: Sequence[int], element: int) -> tuple[int, ...]:
+    return tuple(element * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+KINDS = (
+    Kind("aligned", _aligned, (_tile_stage("aligned", True), _refine_stage("aligned")), _show_tiles("aligned", True)),
+    Kind("aligned, huge", _aligned_huge, (_group_stage,), _show_group, (16,)),
+    Kind("aligned, small", _aligned_small, (_tile_stage("aligned", False),), _show_tiles("aligned", False)),
+    Kind("ragged", _ragged, (_tile_stage("ragged", True), _refine_stage("ragged")), _show_tiles("ragged", True)),
+    Kind("ragged, small", _ragged_small, (_tile_stage("ragged", False),), _show_tiles("ragged", False)),
+    Kind("short axis", _short_axis, (_weave_stage,), lambda tiling, e: f"{tiling.weave_threads[e]} threads"),
+    Kind("whole rows", _whole_rows, (_rows_stage,), lambda tiling, e: f"{tiling.rows_items[e]} a thread", (16,)),
+)
+"""Every decision; those further down build on those above."""

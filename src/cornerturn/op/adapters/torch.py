@@ -1,0 +1,192 @@
+"""PyTorch: the operator ``cornerturn::transpose``, which autograd, ``torch.compile`` and ``vmap`` understand.
+
+Importing this module registers the operators; `cornerturn.transpose` does so at the first tensor. The rules they
+follow: https://docs.pytorch.org/docs/stable/library.html
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+from torch.autograd.graph import increment_version
+
+from cornerturn.errors import UsageError
+from cornerturn.op.adapters import torch_cuda
+from cornerturn.op.adapters.torch_cuda import view_of
+from cornerturn.op.engines import SMALL_BYTES, move_on_cpu, move_on_gpu
+from cornerturn.op.strided_view import StridedView, check_destination, check_ndim, normalized_axes
+
+Tensor = Any  # torch.Tensor: the type checker does not follow torch
+
+torch.library.define("cornerturn::transpose", "(Tensor x, int[] axes) -> Tensor")
+torch.library.define("cornerturn::transpose_into", "(Tensor x, int[] axes, Tensor(a!) out) -> ()")
+
+
+def transpose(x: Tensor, axes: Sequence[int] | None = None, out: Tensor | None = None) -> Tensor:
+    """Return a contiguous tensor with the axes of ``x`` permuted; see `cornerturn.transpose`.
+
+    Args:
+        x: strided tensor on a CPU or an NVIDIA GPU, any strides and dtype; a conjugate or negative bit is resolved.
+        axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them.
+        out: tensor of the result's shape and x's dtype and device to write into, sharing no memory with ``x``.
+
+    Returns:
+        ``out``, or a new tensor, differentiable where ``x`` requires a gradient.
+
+    Raises:
+        UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
+    """
+    eager_cuda = not torch.compiler.is_compiling() and x.is_cuda
+    if eager_cuda and (known := torch_cuda.replay(x, axes, out)) is not None:
+        return known
+    _check_input(x)
+    order = list(normalized_axes(axes, x.ndim))
+    if out is None:
+        result = _transposed(x, order)
+    else:
+        _check_output(x, order, out)
+        torch.ops.cornerturn.transpose_into(x.resolve_conj().resolve_neg(), order, out)
+        result = out
+    if eager_cuda:
+        torch_cuda.remember(x, axes, out, order, result)
+    return result
+
+
+def _check_input(x: Tensor) -> None:
+    if x.layout != torch.strided or x.is_nested or x.is_quantized:
+        raise UsageError(f"x must be a plain strided tensor: got {_kind(x)}; x.to_dense() or x.dequantize() makes one")
+    if x.device.type not in ("cpu", "cuda", "meta") or (x.device.type == "cuda" and torch.version.hip):
+        raise UsageError(f"x is on device {x.device}, and no engine here serves it: pass x.cpu()")
+    check_ndim(x.ndim)
+
+
+def _check_output(x: Tensor, order: Sequence[int], out: Tensor) -> None:
+    if not isinstance(out, torch.Tensor):
+        raise UsageError(f"out must be a torch.Tensor as x is: got {type(out).__name__}")
+    if out.layout != torch.strided or out.is_nested or out.is_quantized:
+        raise UsageError(f"out must be a plain strided tensor: got {_kind(out)}")
+    if not torch.compiler.is_compiling() and (out.is_conj() or out.is_neg()):
+        raise UsageError("out must not have its conjugate or negative bit set: pass a tensor of its own")
+    if not torch.compiler.is_compiling() and torch_cuda.is_frozen(out):
+        raise UsageError("out was made in inference mode and may be written only there: pass out.clone()")
+    shape = tuple(x.shape[axis] for axis in order)
+    if tuple(out.shape) != shape:
+        raise UsageError(f"out must have the result's shape {shape}: got {tuple(out.shape)}")
+    if out.dtype != x.dtype:
+        raise UsageError(f"out must have x's dtype {x.dtype}: got {out.dtype}; nothing is converted")
+    if out.device != x.device:
+        raise UsageError(f"out must be on x's device {x.device}: got {out.device}; nothing moves between devices")
+    if torch.is_grad_enabled() and (x.requires_grad or out.requires_grad):
+        raise UsageError("out= cannot be differentiated through: leave it away, or call under torch.no_grad()")
+
+
+def _kind(x: Tensor) -> str:
+    return f"{'nested, ' if x.is_nested else ''}{x.layout}, {x.dtype}"
+
+
+_UNCOPIED = {getattr(torch, f"{sign}int{bits}", None) for sign in ("", "u") for bits in range(1, 8)}
+"""Dtypes of less than a byte, each in a byte of its own, that PyTorch stores but does not copy."""
+
+
+def _transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
+    source = view_of(x).permuted(axes)
+    if _is_small(x):
+        return x.permute(axes).clone(memory_format=torch.contiguous_format)
+    result = torch.empty([x.shape[axis] for axis in axes], dtype=x.dtype, device=x.device)
+    _move(source, view_of(result), x.device)
+    return result
+
+
+def _transpose_into(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
+    source, destination = view_of(x).permuted(axes), view_of(out)
+    if source != destination:
+        check_destination(source, destination)
+        if _is_small(x):
+            out.copy_(x.permute(axes))
+        else:
+            increment_version(out)  # so that autograd notices where it has saved what was there
+            _move(source, destination, x.device)
+
+
+def _is_small(x: Tensor) -> bool:
+    return bool(x.device.type == "cpu" and x.nbytes <= SMALL_BYTES and x.dtype not in _UNCOPIED)
+
+
+def _move(source: StridedView, destination: StridedView, device: Any) -> None:
+    """Let the device's engine move the elements; on a GPU, on PyTorch's current stream there."""
+    if device.type == "cpu":
+        move_on_cpu(source, destination)
+    else:
+        with torch.cuda.device(device):
+            move_on_gpu(source, destination, torch.cuda.current_stream().cuda_stream, device.index)
+
+
+def _fake(x: Tensor, axes: Sequence[int]) -> Tensor:
+    return x.new_empty([x.shape[axis] for axis in axes])
+
+
+def _save_axes(ctx: Any, inputs: tuple[Tensor, Sequence[int]], output: Tensor) -> None:
+    ctx.axes = inputs[1]
+
+
+def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    """The gradient of a permutation is the inverse permutation of the gradient."""
+    inverse = sorted(range(len(ctx.axes)), key=ctx.axes.__getitem__)
+    return _transposed(gradient, inverse), None
+
+
+def _batched(info: Any, in_dims: tuple[int | None, None], x: Tensor, axes: Sequence[int]) -> tuple[Tensor, int]:
+    """The batch axis goes first; the axes behind it in memory have a place more than ``axes`` says."""
+    batch = in_dims[0]
+    assert batch is not None  # vmap calls this only if an input has a batch axis, and x is the only tensor
+    behind = [axis + (axis >= batch) for axis in axes]
+    return _transposed(x, [batch, *behind]), 0
+
+
+class _Transposed(torch.autograd.Function):  # type: ignore[misc]
+    """The same rules for ``torch.func`` and forward-mode AD, which do not see those registered with an operator.
+
+    https://github.com/pytorch/pytorch/issues/168393
+    """
+
+    setup_context = staticmethod(_save_axes)
+    backward = staticmethod(_backward)
+    vmap = staticmethod(_batched)
+
+    @staticmethod
+    def forward(x: Tensor, axes: Sequence[int]) -> Tensor:
+        """Run the operator."""
+        return torch.ops.cornerturn.transpose(x, axes)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, _: None) -> Tensor:
+        """The tangent moves as x does."""
+        return _transposed(tangent, ctx.axes)
+
+
+def _transposed(x: Tensor, axes: Sequence[int]) -> Tensor:
+    if torch.compiler.is_compiling() and forward_ad._current_level >= 0:  # compiled, an operator would lose the tangent
+        return x.permute(axes).clone(memory_format=torch.contiguous_format)
+    return (_Transposed.apply if _is_transformed(x) else torch.ops.cornerturn.transpose)(x, axes)
+
+
+def _is_transformed(x: Tensor) -> bool:
+    """Return whether x is under a transform of ``torch.func`` or carries a tangent, outside ``torch.compile``."""
+    return not torch.compiler.is_compiling() and (
+        torch._C._are_functorch_transforms_active() or forward_ad.unpack_dual(x).tangent is not None
+    )
+
+
+def _batched_into(*_: Any) -> None:
+    raise UsageError("out= does not work under vmap: leave it away")
+
+
+for _device in ("CPU", "CUDA"):
+    torch.library.impl("cornerturn::transpose", _device, _transpose)
+    torch.library.impl("cornerturn::transpose_into", _device, _transpose_into)
+torch.library.register_fake("cornerturn::transpose", _fake)
+torch.library.register_fake("cornerturn::transpose_into", lambda x, axes, out: None)
+torch.library.register_autograd("cornerturn::transpose", _backward, setup_context=_save_axes)
+torch.library.register_vmap("cornerturn::transpose", _batched)
+torch.library.register_vmap("cornerturn::transpose_into", _batched_into)

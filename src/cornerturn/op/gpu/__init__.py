@@ -1,0 +1,1 @@
+"""The CUDA engine: a plan, what was tuned, and launches."""
