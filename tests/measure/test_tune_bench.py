@@ -18,7 +18,7 @@ from cornerturn.op.gpu.tuned import DEFAULT, Target
 from cornerturn.op.strided_view import StridedView
 
 from .fake_device import STREAM, FakeBits, FakeDevice, memory_at
-from .test_tuning import FakeBench, favouring, ignore
+from .test_tune import FakeBench, favouring, ignore
 
 CASES = [Case((96, 130)), Case((130, 96)), Case((5, 64, 48), (0, 2, 1)), Case((33, 70))]
 PROBLEMS = {identity(plan(case.problem(4), 0, 0)): case.problem(4) for case in CASES}
