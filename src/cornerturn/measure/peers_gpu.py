@@ -16,8 +16,8 @@ from cornerturn.errors import MissingExtraError
 from cornerturn.gpu import Buffer, Device
 from cornerturn.measure import cutensor
 from cornerturn.measure.cases import Case, held_as
-from cornerturn.op.engines import move_on_gpu
-from cornerturn.op.strided_view import AnyArray, StridedView, c_order
+from cornerturn.op.engines import Stream, move
+from cornerturn.op.strided_view import AnyArray, StridedView, c_strides
 from cornerturn.op.transpose import transpose
 
 
@@ -156,17 +156,15 @@ def ours(stage: Stage) -> Enqueue:
 
 def _through_engine(stage: Stage) -> Enqueue:
     itemsize, axes, ordinal = held_as(stage.dtype).itemsize, stage.case.axes, stage.device.facts.ordinal
-    source, target = c_order(stage.case.shape, itemsize), c_order(stage.turned, itemsize)
+
+    def at(pointer: int, shape: tuple[int, ...]) -> StridedView:
+        return StridedView(pointer, itemsize, shape, c_strides(shape, itemsize))
 
     def enqueue(place: int, stream: int) -> None:
-        x, y = stage.places[place].x.address, stage.places[place].y.address
-        move_on_gpu(_at(source, x).permuted(axes), _at(target, y), stream, ordinal)
+        x, y = at(stage.places[place].x.address, stage.case.shape), at(stage.places[place].y.address, stage.turned)
+        move(x.permuted(axes), y, Stream(stream, ordinal))
 
     return enqueue
-
-
-def _at(view: StridedView, pointer: int) -> StridedView:
-    return StridedView(pointer, view.itemsize, view.shape, view.strides)
 
 
 class _NoGpuError(Exception):

@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 
 from cornerturn.errors import UsageError
 from cornerturn.files import NpyHeader, read_npy_header, refuse, replacing, write_utf8_header
-from cornerturn.op.engines import move_on_cpu
+from cornerturn.op.engines import move
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import AnyArray, StridedView, check_ndim, empty_c_order, normalized_axes
 
@@ -114,7 +114,7 @@ def _move(problem: Problem, infile: _File, outfile: _File, memory: int, step: St
         ]
         for start, place, count in _runs(boxes[0], origin, problem.strides_in):
             _transfer(infile.read, start, buffers[0][place : place + count], advance)
-        move_on_cpu(*boxes)
+        move(boxes[0], boxes[1])
         for start, place, count in _runs(boxes[1], origin, problem.strides_out):
             _transfer(outfile.write, start, buffers[1][place : place + count], advance)
 

@@ -42,6 +42,14 @@ class StridedView:
         return StridedView(self.pointer, self.itemsize, shape, strides, self.owner)
 
     @property
+    def reach(self) -> tuple[int, int]:
+        """Bytes from ``pointer`` to the first byte of all elements, and past their last; 0 and 0 if there are none."""
+        if 0 in self.shape:
+            return 0, 0
+        spans = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides, strict=True)]
+        return sum(span for span in spans if span < 0), sum(span for span in spans if span > 0) + self.itemsize
+
+    @property
     def nested(self) -> bool:
         """Whether each axis steps over all that the axes of smaller stride span, so that no two elements meet."""
         span = self.itemsize
@@ -54,12 +62,17 @@ class StridedView:
         return True
 
 
-def c_order(shape: tuple[int, ...], itemsize: int) -> StridedView:
-    """Return the view of a C-contiguous array that lies nowhere, to plan with."""
+def c_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Return the strides of a C-contiguous array in bytes, or in elements for an ``itemsize`` of 1.
+
+    Example:
+        >>> c_strides((2, 3, 4), 8)
+        (96, 32, 8)
+    """
     strides = [itemsize]
     for extent in shape[:0:-1]:
         strides.append(strides[-1] * extent)
-    return StridedView(0, itemsize, shape, tuple(strides[::-1][-len(shape) :] if shape else ()))
+    return tuple(reversed(strides)) if shape else ()
 
 
 def view_of(x: AnyArray) -> StridedView:
@@ -136,12 +149,8 @@ def check_destination(source: StridedView, destination: StridedView) -> None:
 
 def bounds(view: StridedView) -> tuple[int, int]:
     """Return the address of a view's first byte, and the one past its last; the same if it is empty."""
-    if 0 in view.shape:
-        return view.pointer, view.pointer
-    reach = [(extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True)]
-    first = view.pointer + sum(step for step in reach if step < 0)
-    last = view.pointer + sum(step for step in reach if step > 0)
-    return first, last + view.itemsize
+    first, past = view.reach
+    return view.pointer + first, view.pointer + past
 
 
 class _Memory:

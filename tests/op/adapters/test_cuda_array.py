@@ -76,12 +76,12 @@ def device(monkeypatch):
         yield 3
         log.append(("leave", address))
 
-    def move(source, destination, stream, ordinal):
-        log.append(("move", source, destination, stream, ordinal))
+    def move(source, destination, stream):
+        log.append(("move", source, destination, *stream))
         np.copyto(as_array(destination), as_array(source))
 
     monkeypatch.setattr(cuda_array, "device_of", device_of)
-    monkeypatch.setattr(cuda_array, "move_on_gpu", move)
+    monkeypatch.setattr(cuda_array, "move", move)
     monkeypatch.setattr(cuda_array, "_wait", lambda stream: log.append(("wait", stream)))
     return log
 

@@ -16,8 +16,8 @@ import numpy as np
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters import cuda_array
 from cornerturn.op.adapters.jax_gate import Gate
-from cornerturn.op.engines import move_on_cpu, move_on_gpu
-from cornerturn.op.strided_view import StridedView, c_order
+from cornerturn.op.engines import Stream, move
+from cornerturn.op.strided_view import StridedView, c_strides
 
 TARGET = "cornerturn_transpose"
 
@@ -162,32 +162,32 @@ def attributes(axes: tuple[int, ...], itemsize: int) -> dict[str, Any]:
 
 def on_cpu(frame: Any) -> Address:
     """Handle a call on XLA's CPU: ``frame`` is a pointer to its `CallFrame`; return an error of XLA's, or None."""
-    return _answer(frame.contents, move_on_cpu)
+    return _answer(frame.contents, move)
 
 
 def on_cuda(frame: Any) -> Address:
     """Handle a call on a GPU of XLA's: put the work on its stream and return, as `on_cpu` does."""
     call = frame.contents
 
-    def move(source: StridedView, destination: StridedView) -> Address:
+    def put(source: StridedView, destination: StridedView) -> Address:
         wanted = StreamGetArgs(ctypes.sizeof(StreamGetArgs), None, call.ctx, None)
         if error := call.api.contents.stream_get(wanted):
             return int(error)
         # whatever context the thread has: XLA works in the primary ones, and the address says of which device
         with cuda_array.device_of(source.pointer) as ordinal:
-            move_on_gpu(source, destination, wanted.stream or 0, ordinal)
+            move(source, destination, Stream(wanted.stream or 0, ordinal))
         return None
 
-    return _answer(call, move)
+    return _answer(call, put)
 
 
-def _answer(call: Any, move: Callable[[StridedView, StridedView], Address]) -> Address:
+def _answer(call: Any, put: Callable[[StridedView, StridedView], Address]) -> Address:
     try:
         if call.extension_start and call.extension_start.contents.type == METADATA:
             _describe(call)
             return None
         source, destination = _views(call)
-        return None if 0 in source.shape else move(source, destination)
+        return None if 0 in source.shape else put(source, destination)
     except BaseException as error:  # whatever leaves here would be printed, and the call would pass for done
         text = f"{type(error).__name__}: {error}".encode()
         code = INVALID_ARGUMENT if isinstance(error, UsageError) else INTERNAL
@@ -219,8 +219,8 @@ def _views(call: Any) -> tuple[StridedView, StridedView]:
 
 
 def _view(buffer: Any, itemsize: int) -> StridedView:
-    layout = c_order(tuple(buffer.dims[: buffer.rank]), itemsize)
-    return StridedView(buffer.data or 0, itemsize, layout.shape, layout.strides)
+    shape = tuple(buffer.dims[: buffer.rank])
+    return StridedView(buffer.data or 0, itemsize, shape, c_strides(shape, itemsize))
 
 
 _refusal = ErrorCreateArgs(ctypes.sizeof(ErrorCreateArgs), None, b"Python ends: nothing was transposed", CANCELLED)

@@ -87,7 +87,7 @@ def remember(x: Tensor, axes: Sequence[int] | None, out: Tensor | None, order: S
     if len(_served) >= CAPACITY:
         _served.clear()
     _served[_layout(x, axes, out, x.data_ptr())] = _Served(
-        launch, destination.shape, _reach(source), _reach(destination), offset_x, offset_y
+        launch, destination.shape, source.reach, destination.reach, offset_x, offset_y
     )
 
 
@@ -142,11 +142,6 @@ def _layout(x: Tensor, axes: Sequence[int] | None, out: Tensor | None, address: 
     if out is None:
         return own
     return (*own, out.shape, out.stride(), out.dtype, out.get_device(), out.data_ptr() % 32)
-
-
-def _reach(view: StridedView) -> tuple[int, int]:
-    spans = [(extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True)]
-    return sum(min(span, 0) for span in spans), sum(max(span, 0) for span in spans) + view.itemsize
 
 
 def _apart(x: int, reach_x: tuple[int, int], y: int, reach_y: tuple[int, int]) -> bool:
