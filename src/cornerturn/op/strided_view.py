@@ -14,6 +14,7 @@ AnyArray = NDArray[Any]
 
 MAX_NDIM = 32
 CACHE_LINE_BYTES = 64
+_NO_AXES = (Set, Mapping, str, bytes, bytearray)  # they may hold integers, but in no order, or not as axes
 _OVERLAP_EFFORT: Any = 100_000  # candidate solutions that NumPy may try before an overlap counts as possible
 
 
@@ -90,13 +91,13 @@ def normalized_axes(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
         ((2, 1, 0), (0, 2, 1))
 
     Raises:
-        UsageError: ``axes`` is no sequence, or not a permutation of the array's axes.
+        UsageError: ``axes`` is not a sequence, or not a permutation of the array's axes.
     """
     if axes is None:
         return tuple(range(ndim - 1, -1, -1))
     try:
-        if isinstance(axes, Set | Mapping | str | bytes | bytearray) or any(isinstance(axis, bool) for axis in axes):
-            raise TypeError  # they hold integers, but in no order, or not as axes
+        if isinstance(axes, _NO_AXES) or any(isinstance(axis, bool) for axis in axes):
+            raise TypeError
         given = tuple(axis.__index__() for axis in axes)
     except (TypeError, AttributeError):
         raise UsageError(f"axes must be a sequence of integers: got {axes!r}") from None
