@@ -1,4 +1,4 @@
-"""The canonical problem: the fewest axes that describe the move, ordered as the output lies in memory.
+"""The canonical problem: the fewest axes that describe the move, in the order of the output's memory.
 
 Everything here is arithmetic on shapes and strides. Two calls that move the same bytes the same way become the same
 ``Problem``, however many axes they were written with.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 ELEMENT_BYTES = (16, 8, 4, 2, 1)
-"""The sizes that an element can have in a canonical problem, widest first."""
+"""Bytes of an element in a canonical problem, widest first."""
 
 
 class Axis(NamedTuple):

@@ -1,4 +1,4 @@
-"""Any array becomes one noun: a pointer, a shape and strides. Elements are opaque bytes from here on."""
+"""An array of any library as a pointer, a shape and strides; its elements are opaque bytes."""
 
 import math
 from collections.abc import Mapping, Sequence, Set
@@ -52,7 +52,7 @@ class StridedView:
 
     @property
     def nested(self) -> bool:
-        """Whether each axis steps over all that the axes of smaller stride span, so that no two elements meet."""
+        """Whether each axis steps over all that the axes of smaller stride span, so that no two elements overlap."""
         span = self.itemsize
         for stride, extent in sorted(
             (abs(stride), extent) for extent, stride in zip(self.shape, self.strides, strict=True)
@@ -127,7 +127,7 @@ def check_ndim(ndim: int) -> None:
 def check_destination(source: StridedView, destination: StridedView) -> None:
     """Raise UsageError if elements of ``out`` may share memory with each other, or share it with x.
 
-    An overlap that is too hard to decide counts as one.
+    A pair that is too hard to decide counts as an overlap.
     """
     if not destination.nested:
         raise UsageError(

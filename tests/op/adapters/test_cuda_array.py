@@ -256,7 +256,7 @@ ADDRESS = X.ctypes.data
 MALFORMED = {
     "typestr": ("a string", [None, 4, np.dtype("f4"), b"<f4"]),
     "shape": (
-        "a tuple of integers from 0 on",
+        "a tuple of integers, none negative",
         [None, 60, "ab", (3, 4, 2.5), (3, 4, "5"), (3, 4, None), (3, 4, -5), (3, 4, 1 << 63), {3: 4}],
     ),
     "strides": (

@@ -1,4 +1,4 @@
-"""The protocol of an array library: what `cornerturn.transpose` must know of it, and the walk that is common to all."""
+"""The protocol of an array library: what `cornerturn.transpose` must know of it, and what is the same for all."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from cornerturn.op.strided_view import (
 class Adapter(ABC):
     """One array library.
 
-    A library needs `view`, `empty` and `move`; the other methods have rules of their own to add, or nothing.
+    A library must say `view`, `empty` and `move`. It overrides a check where it has rules of its own.
 
     Attributes:
         array: class of the library's arrays; ``out`` must be one.
@@ -47,15 +47,15 @@ class Adapter(ABC):
         """
 
     def ndim(self, x: Any) -> int:
-        """Return how many axes an array has, also if it does not say so itself."""
+        """Return the number of axes of an array; asked only where x has no attribute ``ndim``."""
         return len(self.view(x).shape)
 
     def check_input(self, x: Any) -> None:
-        """Raise UsageError if the library has arrays that cannot be moved as plain bytes, and x is one."""
+        """Raise UsageError if x cannot be moved as plain bytes."""
         return
 
     def check_writable(self, out: Any) -> None:
-        """Raise UsageError if the library has arrays that must not be written to, and ``out`` is one."""
+        """Raise UsageError if ``out`` must not be written to."""
         return
 
     def check_output(self, x: Any, shape: tuple[int, ...], out: Any) -> None:
@@ -64,7 +64,7 @@ class Adapter(ABC):
         Args:
             x: the caller's array.
             shape: of the result.
-            out: whatever the caller gave.
+            out: what the caller gave, of any type.
         """
         if not isinstance(out, self.array):
             name = f"{self.array.__module__}.{self.array.__name__}"
@@ -109,7 +109,7 @@ class Adapter(ABC):
 
 
 class MainMemory(Adapter):
-    """A library whose arrays NumPy reads where they are: here every array is a ``numpy.ndarray``."""
+    """A library whose arrays NumPy reads without a copy: here x and ``out`` are of class ``numpy.ndarray``."""
 
     def view(self, x: Any) -> StridedView:
         """Return the strided view of a NumPy array."""

@@ -43,7 +43,7 @@ class CudaArray:
     stream: int | None
     writable: bool
 
-    device = None  # the driver alone knows it, by the address
+    device = None  # only the driver knows it, by the address
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -52,7 +52,7 @@ class CudaArray:
 
 
 class CudaArrayAdapter(Adapter):
-    """Whatever exports ``__cuda_array_interface__``, or DLPack on a CUDA device.
+    """Arrays that export ``__cuda_array_interface__``, or DLPack on a CUDA device.
 
     ``out`` exports ``__cuda_array_interface__``. It is required unless x is Numba's or has the Array API standard's
     ``__array_namespace__``. All methods but `transpose` and `ndim` take what was read, a `CudaArray`.
@@ -61,11 +61,11 @@ class CudaArrayAdapter(Adapter):
     array = CudaArray
 
     def ndim(self, x: Any) -> int:
-        """Return how many axes an array has."""
+        """Return the number of axes of an array."""
         return len(read(x).shape)
 
     def transpose(self, x: Any, axes: Sequence[int] | None = None, out: Any = None) -> Any:
-        """As of every adapter, for what x and ``out`` say of themselves: each is asked once.
+        """As every adapter does, on what x and ``out`` say of themselves: each is asked once.
 
         Raises:
             DeviceError: there is no driver, or it refuses.
@@ -244,7 +244,7 @@ def _parts(name: str, interface: Any) -> _Parts:
     if not isinstance(typestr, str):
         raise wrong("typestr", "a string")
     if (shape := _integers(interface.get("shape"), _EXTENTS)) is None:
-        raise wrong("shape", "a tuple of integers from 0 on")
+        raise wrong("shape", "a tuple of integers, none negative")
     if strides is not None:
         strides = _integers(strides, _STEPS)
         if strides is None or len(strides) != len(shape):

@@ -13,7 +13,7 @@ _CPU = 1  # kDLCPU
 
 
 class DlpackAdapter(MainMemory):
-    """Whatever exports DLPack in main memory: read without a copy.
+    """Arrays that export DLPack in main memory: read without a copy.
 
     The result is of x's own library if it has the Array API standard's ``__array_namespace__``, else NumPy's. There is
     no ``out``: DLPack does not say whether an array may be written to.
@@ -22,11 +22,11 @@ class DlpackAdapter(MainMemory):
     array = np.ndarray
 
     def ndim(self, x: Any) -> int:
-        """Return how many axes an array has."""
+        """Return the number of axes of an array."""
         return read(x).ndim
 
     def transpose(self, x: Any, axes: Sequence[int] | None = None, out: Any = None) -> Any:
-        """As of every adapter, between NumPy arrays that share the memory of x and of the result."""
+        """As every adapter does, between NumPy arrays that share the memory of x and of the result."""
         if out is not None:
             raise UsageError(f"out= does not work for x of type {type(x).__name__} in main memory: omit it")
         result = super().transpose(read(x), axes)

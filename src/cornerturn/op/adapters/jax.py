@@ -25,7 +25,7 @@ transpose_p = Primitive("cornerturn_transpose")
 class JaxAdapter(MainMemory):
     """``jax.Array`` and tracers: the primitive, which JAX runs or compiles.
 
-    What MainMemory says holds of the NumPy arrays that share the memory of JAX's on a CPU.
+    On a CPU, outside ``jit``, NumPy reads x without a copy, and the result shares the memory of NumPy's.
     """
 
     array = jax.Array
@@ -57,7 +57,7 @@ ADAPTER = JaxAdapter()
 
 def _check_place(x: Array) -> None:
     if x.is_deleted():
-        raise UsageError("x is deleted, as arrays are that a call takes over (donate_argnums): pass a copy there")
+        raise UsageError("x is deleted, as are arrays that a call takes over (donate_argnums): pass a copy there")
     if len(x.devices()) != 1:
         raise UsageError(
             f"x is spread over {len(x.devices())} devices: transpose its shards, x.addressable_shards, "
@@ -81,7 +81,7 @@ def _check_bytes(x: Array) -> None:
 
 
 def _bits(x: Array) -> int:
-    """Return how much of the memory of an array XLA gives to an element."""
+    """Return how many bits of memory XLA gives to an element."""
     if x.dtype == bool:
         return 8
     numbers = jax.numpy.iinfo if jax.dtypes.issubdtype(x.dtype, np.integer) else jax.numpy.finfo

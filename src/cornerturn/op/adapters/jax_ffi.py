@@ -1,6 +1,6 @@
 """The transpose as a custom call of XLA, whose handler is Python: XLA brings both buffers and, on a GPU, the stream.
 
-XLA calls handlers through a C interface, its FFI. The structures below follow ``xla/ffi/api/c_api.h``, which lies in
+XLA calls handlers through a C interface, its FFI. The structures below follow ``xla/ffi/api/c_api.h``, which is in
 ``jax.ffi.include_dir()``; each is named as there, without ``XLA_FFI_``. Only fields up to the last one that is needed
 are declared: XLA hands over pointers, and newer versions append.
 """
@@ -196,7 +196,7 @@ def _answer(call: Any, put: Callable[[StridedView, StridedView], Address]) -> Ad
 
 
 def _describe(call: Any) -> None:
-    """Say which version the handler is for: XLA's own, as what it reads is the same from 0.1 on."""
+    """Say which version the handler is for: XLA's own, as what it reads is the same since 0.1."""
     metadata = ctypes.cast(call.extension_start, POINTER(MetadataExtension)).contents.metadata.contents
     metadata.api_version.major = 0
     metadata.api_version.minor = call.api.contents.api_version.minor if call.api else 1  # 0.1 asks without its API

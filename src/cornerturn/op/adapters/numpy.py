@@ -40,7 +40,7 @@ class NumpyAdapter(MainMemory):
             raise UsageError("out is read-only: pass a writable array")
 
     def transpose(self, x: AnyArray, axes: Sequence[int] | None = None, out: Any = None) -> AnyArray:
-        """As of every adapter, but short: on the smallest arrays each call of Python's is seen."""
+        """As every adapter does, but by fewer calls: on the smallest arrays each one counts."""
         self.check_input(x)
         view = np.asarray(x).transpose(None if axes is None else normalized_axes(axes, x.ndim))
         if out is None:

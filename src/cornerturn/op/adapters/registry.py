@@ -15,9 +15,9 @@ _registered: dict[type, "Adapter"] = {}
 
 
 def register(adapter: "Adapter") -> None:
-    """Let an adapter serve the arrays of its class from now on, and those of subclasses.
+    """Let an adapter serve the arrays of its class and of subclasses.
 
-    PyTorch, JAX and CuPy keep their own.
+    Those of NumPy, PyTorch, JAX and CuPy keep their own adapters.
     """
     _registered[adapter.array] = adapter
 
@@ -29,7 +29,7 @@ def adapter_of(x: Any) -> "Adapter":
         UsageError: there is none.
     """
     module: ModuleType
-    # In this form torch.compile traces an import, and one of what is there costs the host of a GPU least.
+    # In this form torch.compile traces an import, and one that is done already costs the host of a GPU least.
     if _is_instance(x, "torch", "Tensor"):
         import cornerturn.op.adapters.torch as module
     elif _is_instance(x, "jax", "Array"):

@@ -78,7 +78,7 @@ class TorchAdapter(Adapter):
             raise UsageError("out was made in inference mode and may be written only there: pass out.clone()")
 
     def check_output(self, x: Tensor, shape: tuple[int, ...], out: Tensor) -> None:
-        """As of every adapter; and refuse what a gradient would have to pass."""
+        """As every adapter does; and refuse what a gradient would have to pass."""
         super().check_output(x, shape, out)
         if torch.is_grad_enabled() and (x.requires_grad or out.requires_grad):
             raise UsageError("out= cannot be differentiated through: omit it, or call under torch.no_grad()")
