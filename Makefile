@@ -1,6 +1,6 @@
 # make run    set up .venv if need be, then run the laboratory; choose with ARGS="naive --size 4096x4096"
-# make test   set up .venv if need be, then lint, type-check and test
-# make lint   only lint and type-check
+# make test   set up .venv if need be, then lint, type-check, check the floors and test
+# make lint   only lint, type-check and check the floors: that imports point down
 # make clean  remove .venv and everything that tools left behind
 #
 # make test-frameworks  install PyTorch, JAX, OpenCV and MKL into .venv too, and test what stands on them. That is a
@@ -29,6 +29,7 @@ lint: .venv/test.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 .venv/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
