@@ -108,7 +108,7 @@ def _compiled_name(file: str) -> str:
 
 
 def _restore_name(ptx: str, name: str, file: str) -> str:
-    """Replace the names in the line table by those of the source: ``file``, and those of its ``#line`` directives."""
+    """Give the line table the names of the source: ``file``, and those of its ``#line`` directives."""
     folder = Path.cwd().as_posix().rstrip("/") + "/"
 
     def restored(directive: re.Match[str]) -> str:
@@ -163,7 +163,7 @@ def no_kernel(file: str, entry: str, complaint: str) -> str:
 
 
 def _line_of(ptx: str, ptx_line: str | None) -> str:
-    """The source line, as ``(12)``, that a line of the PTX was compiled from; empty if unknown."""
+    """The source line, as ``(12)``, that a line of the PTX was made of; empty where that is unknown."""
     before = ptx.splitlines()[: int(ptx_line or 0)]
     lines = re.findall(r"^\s*\.loc\s+\d+\s+(\d+)", "\n".join(before), flags=re.MULTILINE)
     return f"({lines[-1]})" if lines else ""
