@@ -21,6 +21,7 @@ MODULES = {
     ".".join(("cornerturn", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in SOURCE.rglob("*.py")
 }
+MODULES_BY_NAME = {module.rpartition(".")[2] for module in MODULES}
 FOLDERS = {path.name for base in (ROOT, SOURCE) for path in base.iterdir() if path.is_dir()}
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
@@ -145,7 +146,8 @@ def test_every_command_has_a_page():
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_the_names_in_docstrings_are_there(module: str):
     package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
-    known = names_in(module) | set(dir(builtins)) | {other.rpartition(".")[2] for other in MODULES}
+    neighbours = [other for other in MODULES if MODULES[other].parent == MODULES[module].parent]
+    known = set().union(dir(builtins), MODULES_BY_NAME, *map(names_in, neighbours))
     wrong = []
     for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
