@@ -31,6 +31,11 @@ class Case:
         reverse = tuple(range(len(self.shape) - 1, -1, -1))
         return shape if self.axes == reverse else f"{shape}:{','.join(map(str, self.axes))}"
 
+    @property
+    def turned(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        return tuple(self.shape[axis] for axis in self.axes)
+
 
 LARGE = (
     Case((8192, 8192), (1, 0)),
