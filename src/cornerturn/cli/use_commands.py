@@ -5,21 +5,26 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
+import numpy as np
 
+from cornerturn import __version__
 from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import open_device
 from cornerturn.lab import plots
 from cornerturn.measure.cases import DTYPES, GPU_DTYPES, GROUPS, LARGE, Case, held_as, parse_case
-from cornerturn.measure.compare import OURS, Comparison, compare_on_cpu, device_record, device_title
+from cornerturn.measure.compare import OURS, Measurement
+from cornerturn.measure.compare_cpu import compare_on_cpu, cpu_record, cpu_title
 from cornerturn.measure.compare_gpu import compare_on_gpu, gpu_record, gpu_title
 from cornerturn.measure.compare_views import compare_tables, draw
-from cornerturn.measure.peers import CPU_PEERS
+from cornerturn.measure.peers import Library
+from cornerturn.measure.peers_cpu import CPU_PEERS
 from cornerturn.measure.peers_gpu import GPU_PEERS
+from cornerturn.measure.stage import Pools
 from cornerturn.op.file import DEFAULT_MEMORY, MIN_MEMORY, transpose_file
 
 _ENGINES = list(dict.fromkeys([OURS, *(peer.name for peer in CPU_PEERS), *(peer.name for peer in GPU_PEERS)]))
@@ -130,7 +135,7 @@ def compare(
     plot_format = plots.file_format(plot_path) if plot_path else ""
     contest = _contest_on_gpu(engines) if device == "gpu" else _contest_on_cpu(engines, dtypes)
     todo = [(case, dtype) for case in cases or contest.cases for dtype in dtypes or contest.dtypes]
-    results: list[Comparison] = []
+    results: list[Measurement] = []
     try:
         with progress_bar(len(todo)) as advance:
             for index, (case, dtype) in enumerate(todo):
@@ -152,7 +157,7 @@ def compare(
 class _Contest(NamedTuple):
     """What a device's comparison consists of."""
 
-    compare: Callable[[Case, str], list[Comparison]]
+    compare: Callable[[Case, str], list[Measurement]]
     cases: Sequence[Case]
     dtypes: Sequence[str]
     missing: list[str]
@@ -163,37 +168,42 @@ class _Contest(NamedTuple):
 def _contest_on_cpu(engines: Sequence[str], dtypes: Sequence[str]) -> _Contest:
     if lacking := set(dtypes) - set(DTYPES):
         raise UsageError(f"--dtype {lacking.pop()}: NumPy has no such dtype; choose float16, or --device gpu")
-    peers, missing = _opened({peer.name: peer.open for peer in CPU_PEERS}, engines)
+    libraries, missing = _opened({peer.name: peer.open for peer in CPU_PEERS}, engines)
+    peers = {name: library.prepare for name, library in libraries.items()}
     return _Contest(
         compare=lambda case, dtype: compare_on_cpu(case, dtype, peers),
         cases=[case for group in GROUPS.values() for case in group],
         dtypes=DTYPES,
         missing=missing,
-        record=device_record([peer for peer in CPU_PEERS if peer.name in peers]),
-        title=device_title(),
+        record=cpu_record(_versions(libraries)),
+        title=cpu_title(),
     )
 
 
 def _contest_on_gpu(engines: Sequence[str]) -> _Contest:
     with or_else("choose --device cpu"):
         device = open_device()
-    libraries, missing = _opened({peer.name: partial(peer.open, device) for peer in GPU_PEERS}, engines)
+    with device.current():
+        libraries, missing = _opened({peer.name: partial(peer.open, device) for peer in GPU_PEERS}, engines)
+    pools = Pools(device)
     peers = {name: library.prepare for name, library in libraries.items()}
     return _Contest(
-        compare=lambda case, dtype: compare_on_gpu(device, case, dtype, peers),
+        compare=lambda case, dtype: compare_on_gpu(pools, case, dtype, peers),
         cases=LARGE,
         dtypes=GPU_DTYPES,
         missing=missing,
-        record=gpu_record(device, libraries),
+        record=gpu_record(device, _versions(libraries)),
         title=gpu_title(device),
     )
 
 
-_Opened = TypeVar("_Opened")
+_Prepare = TypeVar("_Prepare")
 
 
-def _opened(peers: Mapping[str, Callable[[], _Opened]], engines: Sequence[str]) -> tuple[dict[str, _Opened], list[str]]:
-    """Return the peers that are here, of those asked for or of all, and a line for each that is not."""
+def _opened(
+    peers: Mapping[str, Callable[[], Library[_Prepare]]], engines: Sequence[str]
+) -> tuple[dict[str, Library[_Prepare]], list[str]]:
+    """Return the libraries that are here, of those asked for or of all, and a line for each that is not."""
     if elsewhere := set(engines) - {OURS, *peers}:
         raise UsageError(f"--engine {elsewhere.pop()}: it is not compared on this device; {', '.join(peers)} are")
     here, missing = {}, []
@@ -205,3 +215,9 @@ def _opened(peers: Mapping[str, Callable[[], _Opened]], engines: Sequence[str]) 
         except MissingExtraError as error:
             missing.append(str(error))
     return here, missing
+
+
+def _versions(libraries: Mapping[str, Library[Any]]) -> dict[str, str]:
+    """Of this package and of all that it is compared with."""
+    others = {name: library.version for name, library in libraries.items()}
+    return {OURS: __version__, "NumPy": np.__version__, **others}

@@ -9,10 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cornerturn.measure.compare import OURS, ROOF, Comparison
+from cornerturn.measure.compare import OURS, ROOF, Measurement
 
 
-def compare_tables(results: Sequence[Comparison], missing: Sequence[str], where: str) -> RenderableType:
+def compare_tables(results: Sequence[Measurement], missing: Sequence[str], where: str) -> RenderableType:
     """One table a dtype, a row a case, and under them what could not be compared.
 
     Args:
@@ -29,7 +29,7 @@ def compare_tables(results: Sequence[Comparison], missing: Sequence[str], where:
     return Group(*parts, *_notes(results))
 
 
-def _table(results: Sequence[Comparison]) -> Table:
+def _table(results: Sequence[Measurement]) -> Table:
     engines = list(dict.fromkeys(result.engine for result in results))
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, show_footer=True)
     table.add_column("case", "geometric mean", no_wrap=True)
@@ -45,7 +45,7 @@ def _table(results: Sequence[Comparison]) -> Table:
     return table
 
 
-def _cell(result: Comparison, is_fastest: bool) -> Text:
+def _cell(result: Measurement, is_fastest: bool) -> Text:
     if result.status in ("wrong", "failed"):
         return Text(result.status, "bold red")
     if result.gbps is None or result.roof_share is None:
@@ -60,13 +60,13 @@ def _percent(share: float) -> str:
     return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
 
 
-def _notes(results: Sequence[Comparison]) -> list[Text]:
+def _notes(results: Sequence[Measurement]) -> list[Text]:
     """Why libraries did not do a case, one line a reason."""
     reasons = dict.fromkeys((result.engine, result.refused) for result in results if result.refused)
     return [Text(f"{engine} {reason}", "dim") for engine, reason in reasons]
 
 
-def draw(results: Sequence[Comparison], file: IO[bytes], format: str) -> None:
+def draw(results: Sequence[Measurement], file: IO[bytes], format: str) -> None:
     """Write a picture to ``file``: one panel a dtype, each engine's share of the copy roof at every case.
 
     Args:
