@@ -1,23 +1,9 @@
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cornerturn.errors import UsageError
-from cornerturn.measure.cases import (
-    DTYPES,
-    GPU_DTYPES,
-    GROUPS,
-    LARGE,
-    SMALL,
-    Case,
-    as_matrices,
-    distinct_elements,
-    held_as,
-    parse_case,
-)
+from cornerturn.measure.cases import DTYPES, GPU_DTYPES, Case, as_matrices, distinct_elements, held_as
 
 PARTS = [
     Case((64, 65), (1, 0), "[:,1:]"),
@@ -25,30 +11,6 @@ PARTS = [
     Case((4, 6, 8), (2, 0, 1), "[1:3,:,2:7:3]"),
     Case((5, 6), (0, 1), "[::3]"),
 ]
-
-
-@pytest.mark.parametrize("case", [*LARGE, *SMALL, *PARTS], ids=lambda case: case.name)
-def test_a_name_leads_back_to_its_case(case):
-    assert parse_case(case.name) == (case,)
-
-
-@pytest.mark.parametrize("group", GROUPS)
-def test_a_group_is_all_its_cases(group):
-    assert parse_case(group) == GROUPS[group]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "8x", "0x5", "8x8:0", "8x8:0,0", "8x8:1,2", "medium", "8 x 8", "-1x2"),
-        *("8x8[]", "8x8[:", "8x8[1]", "8x8[9:]", "8x8[:,:,:]", "8x8[::0]", "8x8[:-1]", "8x8:1,0[1:]"),
-    ],
-)
-def test_other_names_are_refused(text):
-    with pytest.raises(
-        UsageError, match=rf"unknown case {re.escape(repr(text))}: give {', '.join(GROUPS)}, 8192x8192, "
-    ):
-        parse_case(text)
 
 
 @pytest.mark.parametrize("case", PARTS, ids=lambda case: case.name)

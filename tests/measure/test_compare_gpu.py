@@ -11,9 +11,10 @@ from click.testing import CliRunner
 from cornerturn.cli import main, use_commands
 from cornerturn.errors import DeviceError, MissingExtraError
 from cornerturn.measure import compare_gpu
-from cornerturn.measure.cases import GPU_DTYPES, LARGE, Case, held_as
+from cornerturn.measure.cases import GPU_DTYPES, Case, held_as
 from cornerturn.measure.compare import ROUNDS
 from cornerturn.measure.compare_gpu import MIN_LAUNCHES, compare_on_gpu, gpu_record
+from cornerturn.measure.groups import LARGE, MODELS
 from cornerturn.measure.peers import Library
 from cornerturn.measure.peers_gpu import Dispatch
 from cornerturn.measure.stage import PLACE_BYTES, Pools
@@ -245,6 +246,33 @@ class TestCommand:
         monkeypatch.setattr(use_commands, "compare_on_gpu", lambda pools, *what: asked.append(what[:2]) or [])
         assert run({}).exit_code == 0
         assert asked == [(case, dtype) for case in LARGE for dtype in GPU_DTYPES]
+
+    def test_random_moves(self, run, tmp_path):
+        path = tmp_path / "out.json"
+        peers = {"torch.compile": moves(), "PyTorch": moves(), "JAX": moves()}
+        options = ("--moves", 8, "--seed", 5, "--bytes", "1KiB:8KiB", "--compiled", 3, "--json", path)
+        done = run(peers, *options)
+        assert done.exit_code == 0, done.output
+        report = json.loads(path.read_text())
+        rows = report["results"]
+        counts = {engine: sum(row["engine"] == engine for row in rows) for engine in ("cornerturn", *peers)}
+        assert counts == {"cornerturn": 8, "torch.compile": 3, "PyTorch": 8, "JAX": 0}
+        assert {row["dtype"] for row in rows} <= set(GPU_DTYPES)
+        assert all(row["kernel"].startswith("moves<") for row in rows if row["engine"] == "cornerturn")
+        assert [rival["moves"] for rival in report["summary"]["rivals"]] == [3, 8]
+        assert "8 random moves, seed 5, 1,024 to 8,192 bytes, Fake 1 (sm_90)" in done.stdout
+
+    def test_a_library_that_is_asked_for_does_random_moves_too(self, run, tmp_path):
+        path = tmp_path / "out.json"
+        done = run({"JAX": moves()}, "--moves", 1, "--bytes", "1KiB:8KiB", "--engine", "JAX", "--json", path)
+        assert done.exit_code == 0, done.output
+        assert [row["engine"] for row in json.loads(path.read_text())["results"]] == ["copy", "cornerturn", "JAX"]
+
+    def test_everyday_moves(self, run, monkeypatch):
+        asked = []
+        monkeypatch.setattr(use_commands, "compare_on_gpu", lambda pools, *what: asked.append(what[:2]) or [])
+        assert run({}, "--case", "models").exit_code == 0
+        assert asked == [(case, case.dtype) for case in MODELS]
 
     def test_a_failed_library_shows_and_an_own_failure_counts(self, run, monkeypatch):
         def broken(stage):

@@ -1,14 +1,21 @@
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from cornerturn.measure.cases import Case
 from cornerturn.measure.compare import Measurement
-from cornerturn.measure.compare_views import compare_tables, draw
+from cornerturn.measure.compare_views import compare_tables, draw, moves_tables
 
 MATRIX = Case((6, 10), (1, 0))
 ROWS_KEPT = Case((6, 10, 4), (1, 0, 2))
+
+
+def shown(what):
+    console = Console(width=160, file=io.StringIO())
+    console.print(what)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
 class TestViews:
@@ -42,6 +49,38 @@ class TestViews:
             "Foo is not installed: pip install foo",
             "picky takes cubes only",
         ]
+
+    def test_everyday_moves_are_one_table(self):
+        case = Case((2,) * 24, tuple(range(23, -1, -1)), dtype="float32", label="many axes")
+        results = [
+            Measurement(one, dtype, engine, 480, "valid", 2e-6, 1e-6)
+            for one, dtype in ((replace(MATRIX, label="heads", dtype="uint8"), "uint8"), (case, "float32"))
+            for engine in ("copy", "cornerturn")
+        ]
+        lines = shown(compare_tables(results, [], "a machine"))
+        assert sum("a machine" in line for line in lines) == 1
+        (heads,) = [line for line in lines if line.startswith("heads")]
+        (axes,) = [line for line in lines if line.startswith("many axes")]
+        assert "6x10" in heads
+        assert "50%" in heads
+        assert " 2x2x2x2x" in axes
+        assert axes.split()[2].endswith("...")
+        assert axes.split()[3] == "float32"
+
+    def test_figures_of_moves(self, results):
+        results = [replace(row, kernel="tiles") if row.engine == "cornerturn" else row for row in results]
+        lines = shown(moves_tables(results, ["Foo is not installed: pip install foo"], "4 moves"))
+        assert lines[0] == "4 moves"
+        (everything,) = [line.split() for line in lines if line.startswith("all ")]
+        assert everything == ["all", "4", "50%", "50%", "50%", "50%"]
+        (numpy,) = [line.split() for line in lines if line.startswith("NumPy")]
+        assert numpy == ["NumPy", "4", "25%", "50%", "0", "0", "0"]
+        assert sum(line.rstrip().endswith("tiles") for line in lines) == 4
+        assert lines[-2:] == ["Foo is not installed: pip install foo", "picky takes cubes only"]
+
+    def test_failures_of_ours_are_told(self):
+        lines = shown(moves_tables([Measurement(MATRIX, "uint8", "cornerturn", 480, "wrong")], [], "1 move"))
+        assert "cornerturn was wrong or failed at 1 moves" in lines
 
     def test_picture(self, results):
         pytest.importorskip("matplotlib", reason="matplotlib is not installed")

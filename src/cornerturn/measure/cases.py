@@ -1,13 +1,11 @@
-"""What is compared: shapes and permutations from real use, and data on which a wrong result shows."""
+"""A case: an array, a part of it and a permutation; and data on which a wrong result shows."""
 
-import re
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from cornerturn.errors import UsageError
 from cornerturn.op.strided_view import AnyArray, StridedView, c_order, empty_c_order
 
 DTYPES = ("uint8", "float16", "float32", "float64", "complex128")
@@ -25,12 +23,14 @@ class Case:
         whole: shape of the array.
         axes: axis ``axes[i]`` becomes axis i of the result.
         index: the part of the array that is x, as Python writes it: ``[:,1:]``; empty if it is all of it.
+        dtype: of its elements, where that belongs to the case.
         label: what it is in real use, in a few words; two cases are equal whatever it says.
     """
 
     whole: tuple[int, ...]
     axes: tuple[int, ...]
     index: str = ""
+    dtype: str = ""
     label: str = field(default="", compare=False)
 
     @property
@@ -73,64 +73,6 @@ class Case:
 
 def _bound(text: str) -> int | None:
     return int(text) if text else None
-
-
-LARGE = (
-    Case((8192, 8192), (1, 0)),
-    Case((8191, 8193), (1, 0)),
-    Case((4096, 4096), (1, 0)),
-    Case((1024, 1024), (1, 0)),
-    Case((16777216, 3), (1, 0)),
-    Case((3, 16777216), (1, 0)),
-    Case((64, 1024, 1024), (0, 2, 1)),
-    Case((64, 3, 512, 512), (0, 2, 3, 1)),
-    Case((64, 512, 512, 3), (0, 3, 1, 2)),
-    Case((64, 128, 64, 64), (0, 2, 3, 1)),
-    Case((16, 2048, 16, 128), (0, 2, 1, 3)),
-    Case((256, 256, 256), (2, 1, 0)),
-    Case((1000, 1000, 64), (1, 0, 2)),
-)
-SMALL = tuple(Case((size, size), (1, 0)) for size in (8, 16, 32, 64, 128, 256))
-
-GROUPS = {"large": LARGE, "small": SMALL}
-
-
-def parse_case(text: str) -> tuple[Case, ...]:
-    """Return the cases that ``text`` names: a group, or one case written as `Case.name` writes it.
-
-    Example:
-        >>> parse_case("2x3x4:1,0,2")
-        (Case(whole=(2, 3, 4), axes=(1, 0, 2), index='', label=''),)
-        >>> len(parse_case("small"))
-        6
-
-    Raises:
-        UsageError: it names none.
-    """
-    if text in GROUPS:
-        return GROUPS[text]
-    match = re.fullmatch(_NAME, text)
-    if match:
-        whole = tuple(map(int, match["whole"].split("x")))
-        axes = tuple(map(int, match["axes"].split(","))) if match["axes"] else tuple(range(len(whole) - 1, -1, -1))
-        case = Case(whole, axes, match["index"] or "")
-        if min(whole) > 0 and sorted(axes) == list(range(len(whole))) and _is_part(case):
-            return (case,)
-    examples = "8192x8192, 64x1024x1024:0,2,1, or a part of an array: 8192x8192[:,1:]"
-    raise UsageError(f"unknown case {text!r}: give {', '.join(GROUPS)}, {examples}")
-
-
-_SLICE = "[0-9]{0,18}:[0-9]{0,18}(?::[0-9]{0,18})?"
-_NAME = (
-    "(?P<whole>[0-9]{1,18}(?:x[0-9]{1,18})*)"
-    rf"(?P<index>\[{_SLICE}(?:,{_SLICE})*\])?"
-    "(?::(?P<axes>[0-9]{1,2}(?:,[0-9]{1,2})*))?"
-)
-
-
-def _is_part(case: Case) -> bool:
-    slices = case.slices
-    return len(slices) <= len(case.whole) and all(part.step != 0 for part in slices) and min(case.shape) > 0
 
 
 _HELD_AS = {"bfloat16": "float16", "float8_e4m3fn": "uint8"}
