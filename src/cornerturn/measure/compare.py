@@ -99,7 +99,7 @@ def compare(
         case: from `cornerturn.measure.cases`.
         dtype: name of it.
         nbytes: of x.
-        copies: the ways to copy as many bytes, of which the fastest is the roof.
+        copies: the ways to copy the same number of bytes; the fastest is the roof.
         engines: by name.
 
     Returns:

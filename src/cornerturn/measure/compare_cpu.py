@@ -48,12 +48,12 @@ def compare_on_cpu(case: Case, dtype: str, peers: Mapping[str, Prepare], explain
 
 
 class _Calls:
-    """Calls of a library, as many in a sample as it takes to fill `SAMPLE_SECONDS`.
+    """Calls of a library, repeated in a sample until they fill `SAMPLE_SECONDS`.
 
     Args:
         call: runs once, whole.
         expected: the elements that it shall leave in ``out`` or return, C-contiguous.
-        out: C-contiguous, of as many bytes.
+        out: C-contiguous, of the same number of bytes.
     """
 
     def __init__(self, call: Call, expected: AnyArray, out: AnyArray) -> None:

@@ -1,7 +1,7 @@
 """The comparison on a GPU: launches in CUDA graphs, on more memory than L2 holds.
 
-The launches of every engine are captured in a graph, and a sample is a replay. Launches go through as many places as it
-takes to move 2 GiB between two uses of one, so that nothing is found in L2. All places are checked, on the device.
+The launches of every engine are captured in a graph, and a sample is a replay. Launches go through enough places to
+move 2 GiB between two uses of one, so that nothing is found in L2. All places are checked, on the device.
 """
 
 import math

@@ -145,6 +145,7 @@ def parse_case(text: str) -> tuple[Case, ...]:
 
 CPU_BYTES = 128 << 20
 """What an everyday case may have on a CPU."""
+MANY_AXES, MANY_AXES_ELEMENTS = 16, 1 << 22
 CUTTABLE = 16
 """The shortest axis that is cut: shorter ones are what the case is about."""
 
@@ -152,13 +153,17 @@ CUTTABLE = 16
 def for_cpu(case: Case) -> Case:
     """Return a case with a dtype of its own as it is measured on a CPU.
 
-    In NumPy's dtype of the same size, and with its outermost long axis halved until the array has at most 128 MiB.
+    In NumPy's dtype of the same size, and with its outermost long axis halved until the array has at most 128 MiB. Of
+    more than 16 axes, which NumPy takes seconds to move, the outermost become 1 until 4 Mi elements are left.
 
     Example:
         >>> for_cpu(MODELS[9]).name, for_cpu(MODELS[9]).dtype
         ('9496x4096', 'float16')
     """
     dtype, whole = held_as(case.dtype), list(case.whole)
+    if len(whole) > MANY_AXES:
+        left = next(axis for axis in range(len(whole)) if math.prod(whole[axis:]) <= MANY_AXES_ELEMENTS)
+        whole[:left] = [1] * left
     cut = next((axis for axis, extent in enumerate(whole) if extent >= CUTTABLE), 0)
     while math.prod(whole) * dtype.itemsize > CPU_BYTES and whole[cut] > 1:
         whole[cut] //= 2

@@ -130,5 +130,5 @@ def pack_elements(view: StridedView) -> np.void:
 
 
 def grid_for(threads: int) -> tuple[int, int, int]:
-    """The blocks that hold so many threads."""
+    """The grid of blocks that holds ``threads`` threads."""
     return -(-int(threads) // THREADS), 1, 1

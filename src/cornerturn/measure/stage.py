@@ -98,7 +98,7 @@ def moved_by(view: StridedView, nbytes: int) -> StridedView:
 class Pools:
     """Two buffers, which grow with the largest case: arrays that are filled once, and outputs.
 
-    Places follow one another in them, so many that `ROTATION_BYTES` pass between two uses of one.
+    Places follow one another in them: enough for `ROTATION_BYTES` to pass between two uses of one.
     """
 
     def __init__(self, device: Device) -> None:
