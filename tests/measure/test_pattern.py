@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from cornerturn.emulator import Memory, emulate
-from cornerturn.measure.cases import Case, parse_case
+from cornerturn.measure.cases import Case
+from cornerturn.measure.groups import parse_case
 from cornerturn.measure.pattern import SOURCE, THREADS, grid_for, pack_elements
 from cornerturn.measure.stage import moved_by
 from cornerturn.op.strided_view import StridedView

@@ -5,7 +5,8 @@ import pytest
 
 from cornerturn.errors import DeviceError
 from cornerturn.measure import stage as staging
-from cornerturn.measure.cases import Case, parse_case
+from cornerturn.measure.cases import Case
+from cornerturn.measure.groups import parse_case
 from cornerturn.measure.stage import PLACE_BYTES, Pools
 
 from .fake_device import FakeDevice, install, memory_at, pattern_bytes, pattern_elements
