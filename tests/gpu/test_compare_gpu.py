@@ -12,6 +12,7 @@ from cornerturn.measure import compare, compare_gpu, stage
 from cornerturn.measure.bits import Bits
 from cornerturn.measure.cases import GPU_DTYPES, Case, held_as
 from cornerturn.measure.compare_gpu import COPIES, compare_on_gpu, planned_kernel
+from cornerturn.measure.pattern import Outputs
 from cornerturn.measure.peers_gpu import GPU_PEERS, _through_engine
 from cornerturn.measure.stage import Pools
 
@@ -60,8 +61,8 @@ def test_bits_are_spoilt_and_compared(device, nbytes):
 def test_the_pattern_is_what_arrays_hold_and_outputs_are_compared_with(pools, case, dtype):
     laid = pools.stage(case, dtype)
     right = np.ascontiguousarray(laid.download()[case.slices].transpose(case.axes)).reshape(-1).view(np.uint8)
-    outputs = [(laid.places[0].y.address, laid.expected(0))]
-    laid.pattern.spoil(outputs)
+    laid.pattern.spoil(laid.outputs(laid.expected))
+    outputs = Outputs(laid.places[0].y.address, laid.expected)
     assert np.array_equal(laid.places[0].y.buffer.download(right.size, np.uint8), ~right)
     for wrong in (None, 0, right.size - 1):
         changed = right.copy()
@@ -69,6 +70,8 @@ def test_the_pattern_is_what_arrays_hold_and_outputs_are_compared_with(pools, ca
             changed[wrong] ^= 1
         laid.places[0].y.buffer.upload(changed)
         assert laid.pattern.found_in(outputs) == (wrong is None)
+        is_all = len(laid.places) == 1  # nothing was written to the others
+        assert laid.pattern.found_in(laid.outputs(laid.expected)) == (wrong is None and is_all)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -132,3 +135,13 @@ def test_the_command(device, tmp_path):
     report = json.loads(path.read_text())
     assert (report["device"]["kind"], report["device"]["name"]) == ("gpu", device.facts.name)
     assert {"copy", "cornerturn"} <= {row["engine"] for row in report["results"]}
+
+
+def test_random_moves(device, tmp_path):
+    path = tmp_path / "out.json"
+    options = ["--moves", "6", "--bytes", "64KiB:1MiB", "--compiled", "2", "--json", str(path)]
+    done = CliRunner().invoke(main, ["compare", "--device", "gpu", *options])
+    assert done.exit_code == 0, done.output
+    summary = json.loads(path.read_text())["summary"]
+    assert (summary["shares"]["moves"], summary["invalid"]) == (6, 0)
+    assert all(row["kernel"] for row in summary["worst"])

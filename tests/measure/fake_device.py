@@ -11,6 +11,7 @@ import numpy as np
 from cornerturn.errors import DeviceError
 from cornerturn.gpu import DeviceFacts
 from cornerturn.measure.cases import held_as
+from cornerturn.measure.stage import moved_by
 from cornerturn.op.strided_view import as_array, bounds
 
 STREAM = 0x7000
@@ -99,15 +100,17 @@ class FakePattern:
         buffer.upload(pattern_bytes(buffer.nbytes))
 
     def spoil(self, outputs):
-        for address, expected in outputs:
-            wrong = ~pattern_elements(expected)
-            memory_at(address, wrong.size)[:] = wrong
+        for y, right in self._each(outputs):
+            y[:] = ~right
 
     def found_in(self, outputs):
-        return all(
-            np.array_equal(memory_at(address, right.size), right)
-            for address, right in ((address, pattern_elements(expected)) for address, expected in outputs)
-        )
+        return all(np.array_equal(y, right) for y, right in self._each(outputs))
+
+    def _each(self, outputs):
+        for output in range(outputs.count):
+            further = output * outputs.pitch
+            right = pattern_elements(moved_by(outputs.expected, further))
+            yield memory_at(outputs.address + further, right.size), right
 
 
 def memory_at(address, nbytes):

@@ -1,12 +1,14 @@
 """The kernels of the pattern, executed by the emulator."""
 
+import math
+
 import numpy as np
 import pytest
 
 from cornerturn.emulator import Memory, emulate
 from cornerturn.measure.cases import Case
 from cornerturn.measure.groups import parse_case
-from cornerturn.measure.pattern import SOURCE, THREADS, grid_for, pack_elements
+from cornerturn.measure.pattern import SOURCE, THREADS, Outputs, grid_for, pack_elements
 from cornerturn.measure.stage import moved_by
 from cornerturn.op.strided_view import StridedView
 from cornerturn.toolchain import compile_source
@@ -25,18 +27,18 @@ VIEWS = {
 }
 
 
-def run(entry, threads, *arguments):
+def run(entry, grid, *arguments):
     image = compile_source(SOURCE).image(entry)
     memory = Memory()
     bound = [memory.bind(one, "memory") if isinstance(one, np.ndarray) else one for one in arguments]
-    emulation = emulate(image.ptx, image.symbol, memory, grid=grid_for(threads), block=(THREADS, 1, 1), arguments=bound)
+    emulation = emulate(image.ptx, image.symbol, memory, grid=grid, block=(THREADS, 1, 1), arguments=bound)
     assert not emulation.hazards
 
 
 @pytest.mark.parametrize("words", [1, THREADS, 3 * THREADS + 5])
 def test_the_pattern_is_laid_and_no_more(words):
     memory = np.zeros(8 * words + 8, np.uint8)
-    run("lay", words, memory, np.uint64(words))
+    run("lay", grid_for(words), memory, np.uint64(words))
     assert np.array_equal(memory[: 8 * words], pattern_bytes(8 * words))
     assert not memory[8 * words :].any()
 
@@ -53,8 +55,8 @@ def test_every_byte_differs_from_place_to_place_and_is_finite_in_every_dtype():
 def test_every_bit_is_spoilt_and_no_other(view):
     right = pattern_elements(view)
     y = np.zeros(right.size + 7, np.uint8)
-    elements = pack_elements(view)
-    run("spoil", elements["count"], y, elements)
+    elements = pack_elements(Outputs(0, view))
+    run("spoil", grid_for(elements["count"]), y, elements)
     assert np.array_equal(y[: right.size], ~right)
     assert not y[right.size :].any()
 
@@ -66,6 +68,28 @@ def test_a_single_bit_is_found(view, where):
     y, found = np.append(right, np.uint8(1)), np.zeros(1, np.int32)
     if where is not None:
         y[:-1][where] ^= 64
-    elements = pack_elements(view)
-    run("differ", elements["count"], y, elements, found)
+    elements = pack_elements(Outputs(0, view))
+    run("differ", grid_for(elements["count"]), y, elements, found)
     assert found[0] == (where is not None)
+
+
+@pytest.mark.parametrize("output", [None, 0, 1, 2])
+def test_every_one_of_several_outputs_is_spoilt_and_compared(output):
+    view, pitch = VIEWS["part"], 2048
+    right = np.zeros(3 * pitch, np.uint8)
+    parts = [slice(index * pitch, index * pitch + math.prod(view.shape) * view.itemsize) for index in range(3)]
+    for index, part in enumerate(parts):
+        right[part] = pattern_elements(moved_by(view, index * pitch))
+    elements = pack_elements(Outputs(0, view, 3, pitch))
+    grid = grid_for(elements["count"], 3)
+    y = np.zeros_like(right)
+    run("spoil", grid, y, elements)
+    for part in parts:
+        assert np.array_equal(y[part], ~right[part])
+        y[part] = 0
+    assert not y.any()
+    found = np.zeros(1, np.int32)
+    if output is not None:
+        right[parts[output].stop - 1] ^= 1
+    run("differ", grid, right, elements, found)
+    assert found[0] == (output is not None)

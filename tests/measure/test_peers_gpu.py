@@ -12,7 +12,7 @@ from cornerturn.measure import cutensor, peers_gpu
 from cornerturn.measure.cases import GPU_DTYPES, Case
 from cornerturn.measure.compare_gpu import compare_on_gpu
 from cornerturn.measure.peers_gpu import GPU_PEERS, Dispatch, ours
-from cornerturn.measure.stage import Pools
+from cornerturn.measure.stage import Pools, moved_by
 from cornerturn.op.strided_view import as_array
 
 from .fake_device import STREAM, FakeDevice, install, memory_at, pattern_elements
@@ -115,12 +115,12 @@ def check(prepare, case, dtype):
     assert len(stage.places) > 1
     for place, memory in enumerate(stage.places):
         if isinstance(work, Dispatch):
-            result, right = work.call(place), stage.expected(0)  # its inputs are copies of the first
+            result, right = work.call(place), stage.expected  # its inputs are copies of the first
             work.wait(result)
             address = work.address(result)
         else:
             assert work(place, STREAM) is None
-            address, right = memory.y.address, stage.expected(place)
+            address, right = memory.y.address, moved_by(stage.expected, place * stage.pitch)
         assert memory_at(address, stage.nbytes).tobytes() == pattern_elements(right).tobytes()
     return None
 

@@ -7,7 +7,7 @@ from cornerturn.errors import DeviceError
 from cornerturn.measure import stage as staging
 from cornerturn.measure.cases import Case
 from cornerturn.measure.groups import parse_case
-from cornerturn.measure.stage import PLACE_BYTES, Pools
+from cornerturn.measure.stage import PLACE_BYTES, Pools, moved_by
 
 from .fake_device import FakeDevice, install, memory_at, pattern_bytes, pattern_elements
 
@@ -48,9 +48,14 @@ def test_every_array_holds_what_is_expected_of_it():
     for index, place in enumerate(stage.places):
         array = memory_at(place.array.address, place.array.nbytes)
         x = array.view(np.float32).reshape(case.whole)[case.slices]
-        assert x.T.tobytes() == pattern_elements(stage.expected(index)).tobytes()
-        assert array[: stage.nbytes].tobytes() == pattern_elements(stage.copied(index)).tobytes()
+        further = index * stage.pitch
+        assert x.T.tobytes() == pattern_elements(moved_by(stage.expected, further)).tobytes()
+        assert array[: stage.nbytes].tobytes() == pattern_elements(moved_by(stage.copied, further)).tobytes()
+        assert place.y.address == stage.places[0].y.address + further
         assert x.nbytes == stage.nbytes == place.y.nbytes
+    outputs = stage.outputs(stage.copied)
+    assert (outputs.address, outputs.expected) == (stage.places[0].y.address, stage.copied)
+    assert (outputs.count, outputs.pitch) == (len(stage.places), stage.pitch)
     assert stage.download().tobytes() == pattern_bytes(stage.places[0].array.nbytes).tobytes()
 
 

@@ -7,7 +7,7 @@ move 2 GiB between two uses of one, so that nothing is found in L2. All places a
 import math
 import platform
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from cornerturn.gpu.device import check
 from cornerturn.kernels import production
 from cornerturn.measure.cases import Case
 from cornerturn.measure.compare import OURS, Measurement, compare, explained
+from cornerturn.measure.pattern import Outputs
 from cornerturn.measure.peers_gpu import Dispatch, Enqueue, Prepare, ours
 from cornerturn.measure.stage import Pools, Stage, moved_by
 from cornerturn.op.gpu.engine import Launcher, prepared
@@ -62,11 +63,7 @@ def planned_kernel(stage: Stage) -> str:
     return prepared(x, y, stage.device.facts.ordinal)[0].production.entry
 
 
-Expected = Callable[[int], StridedView]
-"""What y shall hold at a place, as `Stage.expected` says it."""
-
-
-def _prepare(stage: Stage, library: Prepare, expected: Expected) -> "_Replayed | _Chained | str":
+def _prepare(stage: Stage, library: Prepare, expected: StridedView) -> "_Replayed | _Chained | str":
     work = library(stage)
     if isinstance(work, str):
         return work
@@ -98,10 +95,10 @@ COPIES: Sequence[Prepare] = (_copy_kernel, _driver_copy)
 class _Replayed:
     """Work on streams, in a graph that goes through all places, several times if they are few."""
 
-    def __init__(self, stage: Stage, enqueue: Enqueue, expected: Expected) -> None:
+    def __init__(self, stage: Stage, enqueue: Enqueue, expected: StridedView) -> None:
         count = len(stage.places)
         self._pattern = stage.pattern
-        self._outputs = [(place.y.address, expected(index)) for index, place in enumerate(stage.places)]
+        self._outputs = stage.outputs(expected)
         turn = 0
 
         def put(stream: Any) -> None:
@@ -130,8 +127,8 @@ class _Replayed:
 class _Chained:
     """Calls started one after the other by the host, which waits at the end and divides by their number."""
 
-    def __init__(self, stage: Stage, work: Dispatch, expected: Expected) -> None:
-        self._pattern, self._expected = stage.pattern, expected(0)
+    def __init__(self, stage: Stage, work: Dispatch, expected: StridedView) -> None:
+        self._pattern, self._expected = stage.pattern, expected
         self._work, self._places = work, len(stage.places)
         self._repeat, self._last = 1, None
         self.sample()  # warms up
@@ -150,7 +147,7 @@ class _Chained:
 
     def is_right(self) -> bool:
         """Return whether the last result is that of the first place, which all others repeat."""
-        return self._pattern.found_in([(self._work.address(self._last), self._expected)])
+        return self._pattern.found_in(Outputs(self._work.address(self._last), self._expected))
 
 
 def gpu_record(device: Device, versions: Mapping[str, str]) -> dict[str, object]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from cornerturn.gpu import Buffer, Device
 from cornerturn.measure.cases import Case, held_as
-from cornerturn.measure.pattern import Pattern
+from cornerturn.measure.pattern import Outputs, Pattern
 from cornerturn.op.strided_view import AnyArray, StridedView, c_order
 
 ROTATION_BYTES = 1 << 31
@@ -51,7 +51,8 @@ class Stage:
         pattern: what the arrays were filled with.
         case: array and permutation.
         dtype: of the elements, by name.
-        places: each with an array of its own content.
+        places: each with an array of its own content; the first begins with the pattern.
+        pitch: bytes from one place to the next, in both buffers.
     """
 
     device: Device
@@ -59,6 +60,7 @@ class Stage:
     case: Case
     dtype: str
     places: tuple[Place, ...]
+    pitch: int
 
     @property
     def x(self) -> StridedView:
@@ -75,19 +77,23 @@ class Stage:
         """Of x, and of y."""
         return self.places[0].y.nbytes
 
-    def expected(self, place: int) -> StridedView:
-        """The elements that y shall hold at a place; their ``pointer`` counts from the first byte of the pattern."""
-        return moved_by(self.x, self.places[place].array.offset).permuted(self.case.axes)
+    @property
+    def expected(self) -> StridedView:
+        """The elements that y shall hold at the first place, counted from the first byte of the pattern."""
+        return self.x.permuted(self.case.axes)
 
-    def copied(self, place: int) -> StridedView:
+    @property
+    def copied(self) -> StridedView:
         """The same for a copy of the array as it lies in memory."""
-        return StridedView(self.places[place].array.offset, 1, (self.nbytes,), (1,))
+        return StridedView(0, 1, (self.nbytes,), (1,))
+
+    def outputs(self, expected: StridedView) -> Outputs:
+        """All outputs, the first of which shall hold ``expected``."""
+        return Outputs(self.places[0].y.address, expected, len(self.places), self.pitch)
 
     def download(self) -> AnyArray:
         """The array of the first place on the host, in the dtype that `held_as` says."""
-        first = self.places[0].array
-        assert first.offset == 0
-        return first.buffer.download(self.case.whole, held_as(self.dtype))
+        return self.places[0].array.buffer.download(self.case.whole, held_as(self.dtype))
 
 
 def moved_by(view: StridedView, nbytes: int) -> StridedView:
@@ -123,7 +129,7 @@ class Pools:
             Place(Bytes(arrays, place * pitch, array_bytes), Bytes(outputs, place * pitch, nbytes))
             for place in range(count)
         )
-        return Stage(self.device, self._pattern, case, dtype, tuple(places))
+        return Stage(self.device, self._pattern, case, dtype, tuple(places), pitch)
 
     @property
     def _nbytes(self) -> int:
