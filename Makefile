@@ -23,7 +23,7 @@ test: lint
 	$(BIN)/pytest
 
 test-frameworks: .venv/frameworks.installed
-	$(BIN)/pytest tests/op/adapters tests/measure/test_compare.py tests/measure/test_peers_gpu.py
+	$(BIN)/pytest tests/op/adapters tests/measure/test_peers_cpu.py tests/measure/test_peers_gpu.py
 
 lint: .venv/test.installed
 	$(BIN)/ruff check

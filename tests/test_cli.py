@@ -20,7 +20,9 @@ from cornerturn.cli.shell import show
 from cornerturn.errors import DeviceError, EmulatorError
 from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.lab.run import run_emulated
-from cornerturn.measure import compare
+from cornerturn.measure import compare, compare_cpu
+from cornerturn.measure.groups import GROUPS, MODELS
+from cornerturn.measure.moves import random_moves
 from cornerturn.toolchain import compiler_version
 
 from .default_signals import default_signals
@@ -223,8 +225,43 @@ class TestCompare:
         assert "not installed" not in done.stdout
         assert [row["engine"] for row in json.loads(path.read_text())["results"]] == ["copy", "cornerturn", *shown]
 
+    def test_random_moves_are_summed_up(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(compare, "ROUNDS", 2)
+        path = tmp_path / "out.json"
+        options = ["--moves", "6", "--seed", "2", "--bytes", "1KiB:16KiB", "--engine", "NumPy", "--json", path]
+        done = run("compare", *options)
+        assert done.exit_code == 0
+        assert done.stdout.startswith("6 random moves, seed 2, 1,024 to 16,384 bytes, ")
+        report = json.loads(path.read_text())
+        assert report["moves"] == {"count": 6, "seed": 2, "bytes": [1024, 16384]}
+        drawn = [case.name for case, _ in random_moves(6, 2, 1024, 16384)]
+        ours = [row for row in report["results"] if row["engine"] == "cornerturn"]
+        assert [row["case"] for row in ours] == drawn
+        assert all(row["kernel"] for row in ours)
+        assert report["summary"]["shares"]["moves"] == 6
+        assert [rival["engine"] for rival in report["summary"]["rivals"]] == ["NumPy"]
+        assert sum(line.split()[0] in drawn for line in done.stdout.splitlines() if line) == 6  # the slowest, of ten
+
+    def test_everyday_moves_have_names_and_dtypes(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(compare, "ROUNDS", 2)
+        few = tuple(case for case in MODELS if case.label in ("12 axes of 2 reversed", "convolution weights to OHWI"))
+        monkeypatch.setitem(GROUPS, "models", few)
+        path = tmp_path / "out.json"
+        done = run(
+            "compare", "--case", "models", "--case", "3x4", "--dtype", "uint8", "--engine", "NumPy", "--json", path
+        )
+        assert done.exit_code == 0
+        assert [line for line in done.stdout.splitlines() if line.startswith("12 axes of 2 reversed")]
+        ours = [row for row in json.loads(path.read_text())["results"] if row["engine"] == "cornerturn"]
+        assert [(row.get("name"), row["dtype"]) for row in ours] == [
+            ("convolution weights to OHWI", "float16"),
+            ("12 axes of 2 reversed", "complex64"),
+            (None, "uint8"),
+        ]
+        assert ["kernel" in row for row in ours] == [True, True, False]
+
     def test_a_wrong_result_fails(self, monkeypatch):
-        monkeypatch.setattr(compare, "cornerturn", lambda case, x, out: lambda: None)
+        monkeypatch.setattr(compare_cpu, "ours", lambda case, array, out: lambda: None)
         done = run("compare", "--case", "3x4", "--dtype", "uint8")
         assert done.exit_code == 1
         assert "wrong" in done.stdout
@@ -296,7 +333,15 @@ class TestTranspose:
             )
         ),
         (["bench", "--plot", "plot.xyz"], "--plot plot.xyz: the ending must be one of "),
-        (["compare", "--case", "8by8"], "unknown case '8by8': give large, small, 8192x8192, or 64x1024x1024:0,2,1"),
+        (["compare", "--case", "8by8"], "unknown case '8by8': give large, small, "),
+        (["compare", "--seed", "3"], "--seed is about random moves: give --moves N too"),
+        (
+            ["compare", "--moves", "3", "--case", "8x8"],
+            "--moves and --case exclude each other: random moves have shapes",
+        ),
+        (["compare", "--moves", "3", "--bytes", "8KiB"], "'8KiB' is not a range of bytes such as 64KiB:16MiB"),
+        (["compare", "--moves", "3", "--bytes", "8KiB:many"], "'many' is not a number of bytes such as 512MiB or 2GB"),
+        (["compare", "--moves", "3", "--bytes", "8KiB:9KiB"], "moves of 8192 to 9216 bytes cannot be drawn: "),
         (["compare", "--dtype", "int3"], "'int3' is not one of 'uint8', "),
         (["compare", "--device", "gpu"], "no GPU in tests: choose --device cpu"),
         (["compare", "--dtype", "bfloat16"], "--dtype bfloat16: NumPy has no such dtype; choose float16"),

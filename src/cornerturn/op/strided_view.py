@@ -63,17 +63,17 @@ class StridedView:
         return True
 
 
-def c_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Return the strides of a C-contiguous array in bytes, or in elements for an ``itemsize`` of 1.
+def c_order(shape: tuple[int, ...], itemsize: int, pointer: int = 0, owner: Any = None) -> StridedView:
+    """Return the view of a C-contiguous array; without ``pointer``, of one to plan with, which has no memory.
 
     Example:
-        >>> c_strides((2, 3, 4), 8)
+        >>> c_order((2, 3, 4), 8).strides
         (96, 32, 8)
     """
     strides = [itemsize]
     for extent in shape[:0:-1]:
         strides.append(strides[-1] * extent)
-    return tuple(reversed(strides)) if shape else ()
+    return StridedView(pointer, itemsize, shape, tuple(reversed(strides)) if shape else (), owner)
 
 
 def view_of(x: AnyArray) -> StridedView:

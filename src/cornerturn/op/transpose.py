@@ -11,7 +11,7 @@ from cornerturn.op.adapters.numpy import ADAPTER as NUMPY
 from cornerturn.op.adapters.registry import adapter_of
 from cornerturn.op.cpu import engine as cpu_engine
 from cornerturn.op.cpu.plan import Plan, plan_move
-from cornerturn.op.strided_view import StridedView, c_strides, normalized_axes, view_of
+from cornerturn.op.strided_view import c_order, normalized_axes, view_of
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> Any:
@@ -88,8 +88,7 @@ def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
     view = np.asarray(x).transpose(normalized_axes(axes, x.ndim))
     if not view.nbytes:
         raise UsageError(f"x of shape {x.shape} is empty: there is nothing to plan")
-    result = StridedView(0, view.itemsize, view.shape, c_strides(view.shape, view.itemsize))  # that is nowhere yet
-    plan = plan_move(view_of(view), result)
+    plan = plan_move(view_of(view), c_order(view.shape, view.itemsize))
     if cpu_engine.compiles():
         return plan
     why = "NUMBA_DISABLE_JIT is set, and NumPy copies"

@@ -19,7 +19,7 @@ import numpy as np
 from cornerturn.errors import DeviceError, UsageError
 from cornerturn.op.adapters.adapter import Adapter
 from cornerturn.op.engines import Stream, move
-from cornerturn.op.strided_view import StridedView, c_strides
+from cornerturn.op.strided_view import StridedView, c_order
 
 LEGACY, PER_THREAD = 1, 2
 """The default streams as both protocols name them, which are the driver's own handles of them."""
@@ -217,7 +217,7 @@ def _from_interface(x: Any, interface: Any) -> CudaArray:
     if stream is None and _is_numbas(x):
         stream = _numbas_default_stream()
     if strides is None:
-        strides = c_strides(shape, elements.itemsize)
+        strides = c_order(shape, elements.itemsize).strides
     view = StridedView(address, elements.itemsize, shape, strides, x)
     return CudaArray(x, view, dtype, stream, not read_only)
 
@@ -317,7 +317,7 @@ def _from_dlpack(x: Any, stream: int) -> CudaArray:
     if tensor.strides:
         strides = tuple(step * itemsize for step in tensor.strides[: tensor.ndim])
     else:
-        strides = c_strides(shape, itemsize)
+        strides = c_order(shape, itemsize).strides
     kind = _KINDS.get(tensor.code) if tensor.lanes == 1 else None
     dtype = f"DLPack ({tensor.code}, {tensor.bits}, {tensor.lanes})"
     if kind:  # as the other protocol has it

@@ -17,7 +17,7 @@ from cornerturn.errors import UsageError
 from cornerturn.op.adapters import cuda_array
 from cornerturn.op.adapters.jax_gate import Gate
 from cornerturn.op.engines import Stream, move
-from cornerturn.op.strided_view import StridedView, c_strides
+from cornerturn.op.strided_view import StridedView, c_order
 
 TARGET = "cornerturn_transpose"
 
@@ -219,8 +219,7 @@ def _views(call: Any) -> tuple[StridedView, StridedView]:
 
 
 def _view(buffer: Any, itemsize: int) -> StridedView:
-    shape = tuple(buffer.dims[: buffer.rank])
-    return StridedView(buffer.data or 0, itemsize, shape, c_strides(shape, itemsize))
+    return c_order(tuple(buffer.dims[: buffer.rank]), itemsize, buffer.data or 0)
 
 
 _refusal = ErrorCreateArgs(ctypes.sizeof(ErrorCreateArgs), None, b"Python ends: nothing was transposed", CANCELLED)
