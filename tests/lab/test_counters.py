@@ -16,8 +16,8 @@ from cornerturn.lab.counters import (
     parse_table,
     read_counters,
 )
-from cornerturn.lab.counters_view import counters_view
 from cornerturn.lab.matrices import distinct
+from cornerturn.lab.views.counters import counters_view
 
 HEADING = ",".join(f'"{name}"' for name in ("ID", "Kernel Name", *(counter.metric for counter in COUNTERS)))
 

@@ -9,10 +9,10 @@ from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.bench import count
 from cornerturn.lab.explanation import LineCount, count_lines, explain
-from cornerturn.lab.explanation_view import explanation_view
 from cornerturn.lab.kernel_text import KernelText
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
+from cornerturn.lab.views.explanation import explanation_view
 from cornerturn.toolchain import unavailable_reason
 
 KERNELS = [entry for entry in CATALOGUE if isinstance(entry, Kernel)]

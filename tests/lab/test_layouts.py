@@ -13,10 +13,10 @@ from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.kernels.catalogue import find, in_family
 from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
 from cornerturn.lab.bench import count
-from cornerturn.lab.layout_pictures import svg_pictures, terminal_pictures
 from cornerturn.lab.layouts import EXTENT, Arrangement, Layouts, watch_layouts
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
+from cornerturn.lab.views.layouts import svg_pictures, terminal_pictures
 from cornerturn.toolchain import unavailable_reason
 
 pytest.importorskip("tensor_layouts")

@@ -14,7 +14,7 @@ from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.evidence import Fact, Numbers
 from cornerturn.lab.lesson_book import LESSONS, find_lessons
 from cornerturn.lab.lessons import Finding, Lesson, learn
-from cornerturn.lab.lessons_view import lessons_view
+from cornerturn.lab.views.lessons import lessons_view
 from cornerturn.toolchain import unavailable_reason
 
 IN_COUNTS = {"contiguous-write", "vector-on-cheap-end", "diagonal", "register-vectors", "block-size"}

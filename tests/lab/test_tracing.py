@@ -10,8 +10,8 @@ from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
 from cornerturn.lab.observation import Element
-from cornerturn.lab.trace_view import span, trace_view
 from cornerturn.lab.tracing import trace
+from cornerturn.lab.views.trace import span, trace_view
 from cornerturn.toolchain import unavailable_reason
 
 KERNELS = [entry for entry in CATALOGUE if isinstance(entry, Kernel)]

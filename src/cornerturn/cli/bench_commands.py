@@ -14,13 +14,14 @@ from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import Device, open_device, unavailable_reason
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab import environment, plots, tables
+from cornerturn.lab import environment
 from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
 from cornerturn.lab.counters import Comparison, compare_counters
-from cornerturn.lab.counters_view import counters_view
-from cornerturn.lab.files import npy_size, read_matrix
 from cornerturn.lab.matrices import ELEMENT_BYTES, require_memory
 from cornerturn.lab.run import TimingPlan
+from cornerturn.lab.user.npy import npy_size, read_matrix
+from cornerturn.lab.views import plots, tables
+from cornerturn.lab.views.counters import counters_view
 from cornerturn.toolchain import DEFAULT_ARCH
 from cornerturn.toolchain import unavailable_reason as why_unavailable
 

@@ -12,10 +12,10 @@ from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab import explain as explain_kernel
 from cornerturn.lab import trace as trace_thread
-from cornerturn.lab.explanation_view import explanation_view
 from cornerturn.lab.matrices import require_memory
-from cornerturn.lab.pictures import svg
-from cornerturn.lab.trace_view import trace_view
+from cornerturn.lab.views.explanation import explanation_view
+from cornerturn.lab.views.pictures import svg
+from cornerturn.lab.views.trace import trace_view
 
 Pair = tuple[int, int]
 

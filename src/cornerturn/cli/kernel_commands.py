@@ -9,9 +9,9 @@ from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab import tables
-from cornerturn.lab.layout_pictures import svg_pictures, terminal_pictures
 from cornerturn.lab.layouts import watch_layouts
+from cornerturn.lab.views import tables
+from cornerturn.lab.views.layouts import svg_pictures, terminal_pictures
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_source
 
 

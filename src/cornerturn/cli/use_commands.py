@@ -13,7 +13,7 @@ from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import open_device
-from cornerturn.lab import plots
+from cornerturn.lab.views import plots
 from cornerturn.measure.cases import DTYPES, GPU_DTYPES, GROUPS, LARGE, Case, held_as, parse_case
 from cornerturn.measure.compare import OURS, Comparison, compare_on_cpu, device_record, device_title
 from cornerturn.measure.compare_gpu import compare_on_gpu, gpu_record, gpu_title

@@ -21,9 +21,9 @@ from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Extent, Kernel
 from cornerturn.lab.footprint import Footprint
 from cornerturn.lab.observation import BlockRun, run_block
-from cornerturn.lab.pictures import LANES
 from cornerturn.lab.report.formulas import Matrix, Threads, byte_formula, element_formula
 from cornerturn.lab.tracing import Writers, with_writers
+from cornerturn.lab.views.pictures import LANES
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.lab.bench import Result
-from cornerturn.lab.tables import by_size
+from cornerturn.lab.views.tables import by_size
 
 
 def file_format(path: Path) -> str:

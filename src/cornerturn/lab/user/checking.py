@@ -12,8 +12,8 @@ from cornerturn.emulator import Emulation, Movement
 from cornerturn.errors import BarrierError, EmulatorError, LaunchError, UsageError
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.matrices import Matrix, distinct
-from cornerturn.lab.mistakes import CAUSES, recognise
 from cornerturn.lab.run import expected_output, run_emulated
+from cornerturn.lab.user.mistakes import CAUSES, recognise
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
 Shape = tuple[int, int]

@@ -8,7 +8,7 @@ from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab import check, read_kernel
-from cornerturn.lab.checking import SHAPES
+from cornerturn.lab.user.checking import SHAPES
 from cornerturn.toolchain import unavailable_reason
 
 HEADER = "// cornerturn: block={block} grid={grid} args=x,y,rows,cols\n"

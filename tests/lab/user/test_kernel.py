@@ -9,8 +9,8 @@ from cornerturn.errors import CompileError, UsageError
 from cornerturn.files import TEXT_BYTES
 from cornerturn.kernels.kernel import CudaProgram
 from cornerturn.lab import check
-from cornerturn.lab.cuda_text import take_apart
-from cornerturn.lab.user_kernel import Recipe, read_kernel
+from cornerturn.lab.user.cuda_text import take_apart
+from cornerturn.lab.user.kernel import Recipe, read_kernel
 
 BODY = "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < rows * cols) y[i % cols * rows + i / cols] = x[i];"
 PLAIN = f"__global__ void turn(const float* x, float* y, int rows, int cols) {{ {BODY} }}\n"

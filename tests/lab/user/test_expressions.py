@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cornerturn.errors import UsageError
-from cornerturn.lab.expressions import MAX_LENGTH, evaluate, split, whole
+from cornerturn.lab.user.expressions import MAX_LENGTH, evaluate, split, whole
 
 NAMES = {"rows": 100, "cols": 33, "block.x": 32}
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.lab.counters import Comparison
-from cornerturn.lab.tables import FoldedName
+from cornerturn.lab.views.tables import FoldedName
 
 _COLUMNS = (
     "global load requests",

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from cornerturn.errors import UsageError
-from cornerturn.lab.files import npy_size, read_matrix
 from cornerturn.lab.matrices import distinct
+from cornerturn.lab.user.npy import npy_size, read_matrix
 
 
 def saved(path, array, **options):

@@ -7,9 +7,9 @@ from rich.console import Console
 
 from cornerturn.gpu import Timing
 from cornerturn.kernels.catalogue import CATALOGUE
-from cornerturn.lab import tables
 from cornerturn.lab.bench import Counters, Result
-from cornerturn.lab.tables import bench_tables, catalogue_table, facts_table
+from cornerturn.lab.views import tables
+from cornerturn.lab.views.tables import bench_tables, catalogue_table, facts_table
 
 COUNTERS = Counters(10, 40, 40, 10, 320, 40, 0, 0, 0, 10, 15, 10)
 LONGEST = "f32x4_shared_bcf_merge_write_row2col2d"

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from cornerturn.emulator.counters import BANK_BYTES, BANKS, WARP
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab import pictures
 from cornerturn.lab.explanation import Explanation, LineCount
 from cornerturn.lab.footprint import Alike, Footprint
 from cornerturn.lab.kernel_text import KernelText, instance
+from cornerturn.lab.views import pictures
 
 _TABLE_WIDTH = 80  # characters
 _GAP = 3  # characters between columns, one of them the box's own

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cornerturn.lab.cuda_text import Candidate, kernels_in, plain_name, take_apart
+from cornerturn.lab.user.cuda_text import Candidate, kernels_in, plain_name, take_apart
 
 
 @pytest.mark.parametrize(

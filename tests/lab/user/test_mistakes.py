@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cornerturn.lab.matrices import distinct, poison
-from cornerturn.lab.mistakes import recognise
+from cornerturn.lab.user.mistakes import recognise
 
 ROWS, COLS = 96, 64
 

@@ -13,9 +13,9 @@ from cornerturn.errors import CompileError, UsageError
 from cornerturn.files import read_text
 from cornerturn.kernels.grid import accepts_all
 from cornerturn.kernels.kernel import Argument, CudaProgram, CudaSource, Extent, Kernel, Launch
-from cornerturn.lab.cuda_text import CudaText, kernels_in, plain_name, take_apart
-from cornerturn.lab.expressions import evaluate, split, whole
 from cornerturn.lab.matrices import WORDS
+from cornerturn.lab.user.cuda_text import CudaText, kernels_in, plain_name, take_apart
+from cornerturn.lab.user.expressions import evaluate, split, whole
 from cornerturn.toolchain import DEFAULT_ARCH, Image, Module, compile_source, unavailable_reason
 
 _UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}

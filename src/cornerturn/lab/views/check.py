@@ -8,10 +8,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cornerturn.lab.checking import Check, Fault, Shape, Trial
 from cornerturn.lab.explanation import count_lines
-from cornerturn.lab.explanation_view import annotated_source
 from cornerturn.lab.kernel_text import kernel_text
+from cornerturn.lab.user.checking import Check, Fault, Shape, Trial
+from cornerturn.lab.views.explanation import annotated_source
 
 _STYLES = {"right": "green", "faulty": "bold red", "refused": "yellow"}
 

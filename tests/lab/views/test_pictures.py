@@ -6,7 +6,7 @@ import pytest
 
 from cornerturn.emulator import Access
 from cornerturn.lab.footprint import Alike, Footprint
-from cornerturn.lab.pictures import draw, headline, rows_of, svg
+from cornerturn.lab.views.pictures import draw, headline, rows_of, svg
 
 
 def request(memory, kind, width, offsets, lanes=None):

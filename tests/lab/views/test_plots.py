@@ -9,8 +9,8 @@ import pytest
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.gpu import Timing
 from cornerturn.kernels.catalogue import CATALOGUE
-from cornerturn.lab import plots
 from cornerturn.lab.bench import Result, bench_on_emulator
+from cornerturn.lab.views import plots
 
 
 def test_a_picture_needs_matplotlib(monkeypatch):
@@ -45,7 +45,7 @@ class TestWithMatplotlib:
             plots.file_format(Path("k.pgf"))
 
     def test_a_matplotlib_that_cannot_start_is_refused(self):
-        code = "from cornerturn.lab.plots import file_format, Path; file_format(Path('k.svg'))"
+        code = "from cornerturn.lab.views.plots import file_format, Path; file_format(Path('k.svg'))"
         environment = os.environ | {"MPLBACKEND": "nonsense", "PYTHONPATH": os.pathsep.join(sys.path)}
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
         assert "UsageError: --plot k.svg: matplotlib cannot be used here: " in done.stderr
