@@ -8,7 +8,8 @@ from cornerturn.errors import CompileError, DeviceError, EmulatorError, MissingE
 from cornerturn.gpu import Timing
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.lab import bench
-from cornerturn.lab.bench import Counters, Result, bench_on_emulator, bench_on_gpu, count
+from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
+from cornerturn.lab.counts import Counters, count
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import Run, TimingPlan
 

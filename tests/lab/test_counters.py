@@ -10,7 +10,7 @@ from cornerturn.kernels.catalogue import find
 from cornerturn.lab import counters, run_emulated
 from cornerturn.lab.counters import (
     COUNTERS,
-    Comparison,
+    CounterComparison,
     compare_counters,
     emulated_counters,
     parse_table,
@@ -126,6 +126,6 @@ def test_both_stand_side_by_side_with_the_difference(monkeypatch):
 
 
 def test_a_comparison_of_equals_has_no_difference():
-    same = Comparison("k", 1, 1, {"a": 1}, {"a": 1})
+    same = CounterComparison("k", 1, 1, {"a": 1}, {"a": 1})
     assert same.differences == {}
     assert replace(same, measured={"a": 0}).differences == {"a": -1}

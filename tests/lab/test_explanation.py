@@ -7,7 +7,7 @@ from cornerturn.emulator import Access
 from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.bench import count
+from cornerturn.lab.counts import count
 from cornerturn.lab.explanation import LineCount, count_lines, explain
 from cornerturn.lab.kernel_text import KernelText
 from cornerturn.lab.matrices import distinct

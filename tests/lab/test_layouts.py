@@ -12,7 +12,7 @@ from rich.console import Console
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.kernels.catalogue import find, in_family
 from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
-from cornerturn.lab.bench import count
+from cornerturn.lab.counts import count
 from cornerturn.lab.layouts import EXTENT, Arrangement, Layouts, watch_layouts
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated

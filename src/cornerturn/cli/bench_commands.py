@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import DEFAULT_SIZE, Shape, or_else, parse_sizes, progress_bar, say, show, write_json
+from cornerturn.cli.shell import DEFAULT_SIZE, or_else, parse_sizes, progress_bar, say, show, write_json
 from cornerturn.cli.tune_commands import tuned_fact
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
@@ -16,8 +16,8 @@ from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab import environment
 from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
-from cornerturn.lab.counters import Comparison, compare_counters
-from cornerturn.lab.matrices import ELEMENT_BYTES, require_memory
+from cornerturn.lab.counters import CounterComparison, compare_counters
+from cornerturn.lab.matrices import ELEMENT_BYTES, Shape, require_memory
 from cornerturn.lab.run import TimingPlan
 from cornerturn.lab.user.npy import npy_size, read_matrix
 from cornerturn.lab.views import plots, tables
@@ -140,7 +140,7 @@ def _compare_counters(entries: Sequence[Kernel | View], shapes: Sequence[Shape],
         device = open_device()
     for shape in shapes:
         require_memory(*shape, device.free_bytes())
-    compared: list[Comparison] = []
+    compared: list[CounterComparison] = []
     for shape in shapes:
         kernels = [entry for entry in entries if isinstance(entry, Kernel) and not entry.refuses(*shape)]
         kernels = [kernel for kernel in kernels if why_unavailable(kernel.source, device.facts.arch) is None]
@@ -159,10 +159,10 @@ def _compare_counters(entries: Sequence[Kernel | View], shapes: Sequence[Shape],
 @click.command()
 def info() -> None:
     """Show device, compiler, versions and cache."""
-    facts = environment.facts()
+    facts = environment.describe()
     if unavailable_reason() is None:
         facts.insert(2, ("tiles", tuned_fact()))  # after the GPU
-    show(tables.facts_table(facts))
+    show(tables.pairs_table(facts))
 
 
 def select(names: Sequence[str], families: Sequence[str]) -> list[Kernel | View]:

@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 
 from cornerturn.cli.bench_commands import DEVICE, choose_device
-from cornerturn.cli.shell import Shape, parse_size, parse_sizes, progress_bar, say, show, write_json
+from cornerturn.cli.shell import parse_size, parse_sizes, progress_bar, say, show, write_json
 from cornerturn.files import check_outputs
 from cornerturn.lab.environment import device_record, device_title
 from cornerturn.lab.evidence import Numbers
 from cornerturn.lab.lesson_book import find_lessons
 from cornerturn.lab.lessons import Finding, learn
-from cornerturn.lab.matrices import require_memory
+from cornerturn.lab.matrices import Shape, require_memory
 from cornerturn.lab.user import checking
 from cornerturn.lab.user.kernel import read_kernel
 from cornerturn.lab.views.check import check_view

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_size, progress_bar, show
+from cornerturn.cli.shell import DEFAULT_SIZE, parse_size, progress_bar, show
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab import explain as explain_kernel
 from cornerturn.lab import trace as trace_thread
-from cornerturn.lab.matrices import require_memory
+from cornerturn.lab.matrices import Shape, require_memory
 from cornerturn.lab.views.explanation import explanation_view
 from cornerturn.lab.views.pictures import svg
 from cornerturn.lab.views.trace import trace_view

@@ -34,7 +34,7 @@ def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
             compiled = source.file, arch, compile_source(source, arch).compiler
             kernels[compiled] = kernels.get(compiled, 0) + len(source.entries)
     facts = [(file, f"{count} kernels for {arch} by {compiler}") for (file, arch, compiler), count in kernels.items()]
-    show(tables.facts_table([*facts, ("cache", str(cache.folder))]))
+    show(tables.pairs_table([*facts, ("cache", str(cache.folder))]))
 
 
 @click.command()

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from cornerturn.cli.bench_commands import select
-from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_size, progress_bar, say
+from cornerturn.cli.shell import DEFAULT_SIZE, parse_size, progress_bar, say
 from cornerturn.files import check_outputs, replacing
 from cornerturn.lab import report as lab_report
-from cornerturn.lab.matrices import require_memory
+from cornerturn.lab.matrices import Shape, require_memory
 
 
 @click.command()

@@ -16,11 +16,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from cornerturn.errors import CompileError, CornerturnError, DeviceError, EmulatorError
 from cornerturn.files import replacing
+from cornerturn.lab.matrices import Shape
 
 _NARROWEST, _PIPED_WIDTH, _UNLIMITED = 80, 120, 10_000  # columns; below the first, tables and drawings would be cut
 _INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program that SIGINT or SIGPIPE ended
-
-Shape = tuple[int, int]
 
 DEFAULT_SIZE: Shape = (1024, 1024)
 

@@ -1,6 +1,7 @@
 """The laboratory: run a kernel, check every bit of its output, and see what its accesses cost and why."""
 
-from cornerturn.lab.bench import Counters, Result, bench_on_emulator, bench_on_gpu
+from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
+from cornerturn.lab.counts import Counters
 from cornerturn.lab.explanation import Explanation, explain
 from cornerturn.lab.matrices import Mismatch, distinct
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu

@@ -1,87 +1,27 @@
 """The measurement plan: which kernels at which size, and what is kept of each run."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cornerturn.emulator import Access
 from cornerturn.errors import CornerturnError, DeviceError, MissingExtraError, UsageError
 from cornerturn.gpu import Device, Timing
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel, View
+from cornerturn.lab.counts import Counters, count
 from cornerturn.lab.matrices import ELEMENT_BYTES, Matrix, distinct, require_memory
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu, size_rule, time_library_copy
 
 Status = Literal["valid", "wrong", "failed", "refused", "not installed", "not materialised"]
 
-_PLACES = ("global load", "global store", "shared load", "shared store")
-
 Given = Matrix | tuple[int, int]
 """What kernels run on: a matrix, or rows and cols of a test matrix, which each gets in its own element size."""
 
-Step = Callable[[str, float], None]
+Advance = Callable[[str, float], None]
 """Called as ``step(kernel, done)`` while work is under way: its name and how many kernels are done."""
-
-
-class Traffic(NamedTuple):
-    """The loads or the stores of one memory space: how many passes they took and how few would have done.
-
-    Attributes:
-        place: ``global load``, ``global store``, ``shared load`` or ``shared store``.
-        requests: warp-level memory instructions.
-        found, ideal: 32-byte sectors of global memory, wavefronts of shared memory.
-    """
-
-    place: str
-    requests: int
-    found: int
-    ideal: int
-
-
-@dataclass(frozen=True)
-class Counters:
-    """Exact memory counts of one emulated launch, summed over the loads and stores of each space.
-
-    Sectors are 32 bytes. An ideal is what the same active lanes would need if their bytes lay packed.
-    """
-
-    global_load_requests: int = 0
-    global_load_sectors: int = 0
-    global_load_sectors_ideal: int = 0
-    global_store_requests: int = 0
-    global_store_sectors: int = 0
-    global_store_sectors_ideal: int = 0
-    shared_load_requests: int = 0
-    shared_load_wavefronts: int = 0
-    shared_load_wavefronts_ideal: int = 0
-    shared_store_requests: int = 0
-    shared_store_wavefronts: int = 0
-    shared_store_wavefronts_ideal: int = 0
-
-    def by_place(self) -> tuple[Traffic, ...]:
-        """The same numbers, place by place; twelve fields are four places of three."""
-        numbers = [getattr(self, field.name) for field in fields(self)]
-        return tuple(Traffic(place, *numbers[3 * i : 3 * i + 3]) for i, place in enumerate(_PLACES))
-
-
-def count(accesses: Iterable[Access]) -> Counters:
-    """Sum accesses by space and kind; atomics and other spaces are left out."""
-    sums = dict.fromkeys((field.name for field in fields(Counters)), 0)
-    for access in accesses:
-        place = f"{access.space}_{access.kind}"
-        if f"{place}_requests" not in sums:
-            continue
-        sums[f"{place}_requests"] += access.requests
-        if access.space == "global":
-            sums[f"{place}_sectors"] += access.sectors
-            sums[f"{place}_sectors_ideal"] += access.sectors_ideal
-        else:
-            sums[f"{place}_wavefronts"] += access.wavefronts
-            sums[f"{place}_wavefronts_ideal"] += access.wavefronts_ideal
-    return Counters(**sums)
 
 
 @dataclass(frozen=True)
@@ -156,7 +96,7 @@ class Result:
         }
 
 
-def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, step: Step) -> Iterator[Result]:
+def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, step: Advance) -> Iterator[Result]:
     """Run each entry on ``x`` with the emulator and yield its result, in order.
 
     Args:
@@ -177,7 +117,7 @@ def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, ste
 
 
 def bench_on_gpu(
-    entries: Iterable[Kernel | View], x: Given, device: Device, plan: TimingPlan, step: Step
+    entries: Iterable[Kernel | View], x: Given, device: Device, plan: TimingPlan, step: Advance
 ) -> Iterator[Result]:
     """Run and time each entry and yield its result, in order; and before each element size the roof of its bytes.
 

@@ -16,11 +16,9 @@ from cornerturn.emulator import Access
 from cornerturn.errors import DeviceError
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.matrices import distinct
+from cornerturn.lab.matrices import Shape, distinct
 from cornerturn.lab.run import run_emulated, run_on_gpu
 from cornerturn.toolchain import DEFAULT_ARCH
-
-Shape = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ COUNTERS: tuple[Counter, ...] = (
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CounterComparison:
     """One kernel at one size.
 
     Attributes:
@@ -118,7 +116,7 @@ def compare_counters(
     shape: Shape,
     arch: str = DEFAULT_ARCH,
     step: Callable[[str, float], None] = lambda kernel, done: None,
-) -> list[Comparison]:
+) -> list[CounterComparison]:
     """Run each kernel once on the GPU, under Nsight Compute, and once on the emulator.
 
     Args:
@@ -140,7 +138,7 @@ def compare_counters(
 
         emulation = run_emulated(kernel, distinct(*shape, kernel.element_bytes), arch, progress).emulation
         assert emulation is not None
-        comparisons.append(Comparison(kernel.name, *shape, emulated_counters(emulation.accesses), hardware))
+        comparisons.append(CounterComparison(kernel.name, *shape, emulated_counters(emulation.accesses), hardware))
     return comparisons
 
 

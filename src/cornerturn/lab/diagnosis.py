@@ -13,12 +13,10 @@ from cornerturn.errors import MissingExtraError
 from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.bench import Counters, Traffic, count
+from cornerturn.lab.counts import Counters, Traffic, count
 from cornerturn.lab.footprint import Alike, Footprint
-from cornerturn.lab.matrices import distinct
+from cornerturn.lab.matrices import Shape, distinct
 from cornerturn.lab.run import run_emulated
-
-Shape = tuple[int, int]
 
 _PLAIN: Shape = (128, 128)
 """A shape of full tiles and aligned rows for every kernel of the catalogue that takes more than a short side."""

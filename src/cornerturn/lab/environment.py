@@ -37,7 +37,7 @@ def compilers(kernels: Iterable[Kernel], device: Device | None) -> tuple[str, ..
     return tuple(dict.fromkeys(build(kernel, arch).compiler for kernel in kernels))
 
 
-def facts() -> list[tuple[str, str]]:
+def describe() -> list[tuple[str, str]]:
     """Name and value of everything that ``cornerturn info`` shows, whatever is installed."""
     cache = Cache(cache_folder()).info()
     read_only = "" if cache.writable else ", not writable"

@@ -10,7 +10,7 @@ from cornerturn.errors import CornerturnError
 from cornerturn.gpu import Device
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.bench import Counters, Traffic, count
+from cornerturn.lab.counts import Counters, Traffic, count
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu
 from cornerturn.toolchain import build

@@ -8,7 +8,7 @@ from cornerturn.emulator.counters import SECTOR_BYTES, WARP
 from cornerturn.emulator.report import Kind, Space
 from cornerturn.errors import UsageError
 from cornerturn.kernels.kernel import Kernel, Launch
-from cornerturn.lab.bench import count
+from cornerturn.lab.counts import count
 from cornerturn.lab.diagnosis import diagnose
 from cornerturn.lab.footprint import Alike, footprints
 from cornerturn.lab.kernel_text import KernelText, kernel_text

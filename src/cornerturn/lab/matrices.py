@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from cornerturn.errors import UsageError
 
+Shape = tuple[int, int]
+"""Rows and cols of x."""
+
 Matrix = NDArray[Any]
 """Elements of one of the dtypes of `WORDS`."""
 
@@ -144,7 +147,7 @@ class Mismatch:
         )
 
 
-def compare(output: Matrix, expected: Matrix) -> Mismatch | None:
+def find_mismatch(output: Matrix, expected: Matrix) -> Mismatch | None:
     """None when both hold the same bits, else what is wrong.
 
     Args:
@@ -153,7 +156,7 @@ def compare(output: Matrix, expected: Matrix) -> Mismatch | None:
 
     Example:
         >>> x = distinct(2, 3)
-        >>> print(compare(poison(x.T), x.T).wrong, compare(x.T.copy(), x.T))
+        >>> print(find_mismatch(poison(x.T), x.T).wrong, find_mismatch(x.T.copy(), x.T))
         6 None
     """
     wrong = output != expected

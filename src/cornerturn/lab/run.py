@@ -12,7 +12,7 @@ from cornerturn.errors import UsageError
 from cornerturn.gpu import Device, Timing, time_launches
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel, Launch, View
-from cornerturn.lab.matrices import Matrix, Mismatch, compare, poison, words_of
+from cornerturn.lab.matrices import Matrix, Mismatch, find_mismatch, poison, words_of
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
 _Bound = TypeVar("_Bound")
@@ -101,7 +101,7 @@ def run_emulated(
     expected = expected_output(kernel, words)
     y = poison(expected)
     emulation, y_record = _emulate(kernel, words, y, arch, progress=progress, observer=observer)
-    mismatch = compare(y, expected)
+    mismatch = find_mismatch(y, expected)
     if mismatch:  # an element that nobody wrote holds its poison, so without a mismatch there is none
         mismatch = replace(mismatch, unwritten=y_record.unwritten().size)
     return Run(y.view(x.dtype), mismatch, emulation=emulation)
@@ -187,7 +187,7 @@ def run_on_gpu(kernel: Kernel, x: NDArray[Any], device: Device, plan: TimingPlan
                 plan.cold,
             )
         y = y_buffer.download(expected.shape, expected.dtype)
-    return Run(y.view(x.dtype), compare(y, expected), timing=timing)
+    return Run(y.view(x.dtype), find_mismatch(y, expected), timing=timing)
 
 
 def time_library_copy(x: Matrix, device: Device, plan: TimingPlan) -> Timing:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cornerturn.lab.report.formulas import Matrix, Threads, byte_formula, element_formula, sum_formula, xor_formula
+from cornerturn.lab.report.formulas import NamedMatrix, Threads, byte_formula, element_formula, sum_formula, xor_formula
 
-X = Matrix("x", 64, 128, "rows", "cols")
+X = NamedMatrix("x", 64, 128, "rows", "cols")
 
 
 def threads_of(width, height, grid=((0, 0),)):
@@ -49,7 +49,7 @@ def test_a_formula_that_holds_for_all_blocks_names_them():
 def test_an_index_that_is_split_by_a_division():
     threads = threads_of(256, 1, grid=((0, 0), (1, 0), (5, 0)))
     i = 256 * threads.bx + threads.tx
-    wide = Matrix("x", 96, 96, "rows", "cols")
+    wide = NamedMatrix("x", 96, 96, "rows", "cols")
     assert element_formula(wide, threads, i) == "x[i / cols, i % cols] with i = 256*bx + tx"
     turned = i % 96 * 96 + i // 96
     assert element_formula(wide, threads, turned) == "x[i % rows, i / rows] with i = 256*bx + tx"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cornerturn.lab.user.cuda_text import Candidate, kernels_in, plain_name, take_apart
+from cornerturn.lab.user.cuda_text import Declaration, kernels_in, plain_name, take_apart
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def test_code_is_what_is_left_of_any_text(parts):
 @pytest.mark.parametrize(
     ("code", "found"),
     [
-        ("__global__ void k(int a) {} void f() {}", [Candidate("k")]),
-        ("void __global__ k(int a) {}", [Candidate("k")]),
-        ("static __global__ void __launch_bounds__(128) k(int a) {}", [Candidate("k")]),
-        ("template <typename E> __global__ void k(E* a) {}", [Candidate("k", "k<float>")]),
-        ("template <int n, class E> __global__ void k(E* a) {}", [Candidate("k", "k<32, float>")]),
-        ("namespace a { namespace b::c { void f() {} __global__ void k() {} } }", [Candidate("a::b::c::k")]),
-        ("namespace a { __global__ void k() {} } __global__ void q() {}", [Candidate("a::k"), Candidate("q")]),
+        ("__global__ void k(int a) {} void f() {}", [Declaration("k")]),
+        ("void __global__ k(int a) {}", [Declaration("k")]),
+        ("static __global__ void __launch_bounds__(128) k(int a) {}", [Declaration("k")]),
+        ("template <typename E> __global__ void k(E* a) {}", [Declaration("k", "k<float>")]),
+        ("template <int n, class E> __global__ void k(E* a) {}", [Declaration("k", "k<32, float>")]),
+        ("namespace a { namespace b::c { void f() {} __global__ void k() {} } }", [Declaration("a::b::c::k")]),
+        ("namespace a { __global__ void k() {} } __global__ void q() {}", [Declaration("a::k"), Declaration("q")]),
         ("} } __global__ __global__", []),
     ],
 )

@@ -7,9 +7,10 @@ from rich.console import Console
 
 from cornerturn.gpu import Timing
 from cornerturn.kernels.catalogue import CATALOGUE
-from cornerturn.lab.bench import Counters, Result
+from cornerturn.lab.bench import Result
+from cornerturn.lab.counts import Counters
 from cornerturn.lab.views import tables
-from cornerturn.lab.views.tables import bench_tables, catalogue_table, facts_table
+from cornerturn.lab.views.tables import bench_tables, catalogue_table, pairs_table
 
 COUNTERS = Counters(10, 40, 40, 10, 320, 40, 0, 0, 0, 10, 15, 10)
 LONGEST = "f32x4_shared_bcf_merge_write_row2col2d"
@@ -158,4 +159,4 @@ def test_the_catalogue_says_which_family_cannot_be_compiled(monkeypatch):
 
 
 def test_facts_are_one_a_line():
-    assert render(facts_table([("python", "3.11"), ("cache", "here")])).split() == ["python", "3.11", "cache", "here"]
+    assert render(pairs_table([("python", "3.11"), ("cache", "here")])).split() == ["python", "3.11", "cache", "here"]

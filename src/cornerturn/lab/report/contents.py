@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from cornerturn import __version__
 from cornerturn.emulator.counters import SECTOR_BYTES
 from cornerturn.errors import CornerturnError
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab.bench import Result, Step, result_of
+from cornerturn.lab.bench import Advance, Result, result_of
 from cornerturn.lab.evidence import Numbers
 from cornerturn.lab.explanation import Explanation, LineCount, explain
 from cornerturn.lab.kernel_text import instance
@@ -17,21 +16,18 @@ from cornerturn.lab.lesson_book import LESSONS
 from cornerturn.lab.lessons import learn
 from cornerturn.lab.matrices import require_memory
 from cornerturn.lab.report.measured import Measured
-from cornerturn.lab.report.scenes import scenes
+from cornerturn.lab.report.scenes import Json, scenes
 from cornerturn.lab.run import Run
 from cornerturn.toolchain import DEFAULT_ARCH
 
-Json = dict[str, Any]
-Entry = Kernel | View
-
 
 def contents(
-    entries: Sequence[Entry],
+    entries: Sequence[Kernel | View],
     rows: int,
     cols: int,
     measured: Iterable[Measured] = (),
     arch: str = DEFAULT_ARCH,
-    step: Step = lambda name, done: None,
+    step: Advance = lambda name, done: None,
 ) -> Json:
     """Run ``entries`` on an x of rows x cols and record all that there is to see.
 
@@ -61,12 +57,12 @@ def contents(
     }
 
 
-def steps(entries: Sequence[Entry]) -> int:
+def steps(entries: Sequence[Kernel | View]) -> int:
     """How many steps of work `contents` takes: one a kernel, and the lessons."""
     return len(entries) + 1
 
 
-def _kernel(entry: Entry, rows: int, cols: int, arch: str, step: Step, before: int) -> Json:
+def _kernel(entry: Kernel | View, rows: int, cols: int, arch: str, step: Advance, before: int) -> Json:
     """One kernel: its result, and unless it did not run its source, its counts and its requests."""
     explained: list[Explanation] = []
 

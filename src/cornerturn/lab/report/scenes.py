@@ -21,7 +21,7 @@ from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Extent, Kernel
 from cornerturn.lab.footprint import Footprint
 from cornerturn.lab.observation import BlockRun, run_block
-from cornerturn.lab.report.formulas import Matrix, Threads, byte_formula, element_formula
+from cornerturn.lab.report.formulas import NamedMatrix, Threads, byte_formula, element_formula
 from cornerturn.lab.tracing import Writers, with_writers
 from cornerturn.lab.views.pictures import LANES
 from cornerturn.toolchain import DEFAULT_ARCH, build
@@ -165,10 +165,10 @@ def _formula(kernel: Kernel, same: Sequence[_Moved]) -> str:
     return element_formula(_matrix(kernel, run, memory), joined, offset // run.element_bytes)
 
 
-def _matrix(kernel: Kernel, run: BlockRun, name: str) -> Matrix:
+def _matrix(kernel: Kernel, run: BlockRun, name: str) -> NamedMatrix:
     if name == "x" or kernel is COPY:
-        return Matrix(name, run.pitch["y"], run.pitch[name], "rows", "cols")
-    return Matrix(name, run.pitch["x"], run.pitch[name], "cols", "rows")
+        return NamedMatrix(name, run.pitch["y"], run.pitch[name], "rows", "cols")
+    return NamedMatrix(name, run.pitch["x"], run.pitch[name], "cols", "rows")
 
 
 def _warps(

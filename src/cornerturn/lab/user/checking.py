@@ -11,12 +11,10 @@ import numpy as np
 from cornerturn.emulator import Emulation, Movement
 from cornerturn.errors import BarrierError, EmulatorError, LaunchError, UsageError
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.matrices import Matrix, distinct
+from cornerturn.lab.matrices import Matrix, Shape, distinct
 from cornerturn.lab.run import expected_output, run_emulated
 from cornerturn.lab.user.mistakes import CAUSES, recognise
 from cornerturn.toolchain import DEFAULT_ARCH, build
-
-Shape = tuple[int, int]
 
 SHAPES: tuple[Shape, ...] = ((256, 256), (97, 97), (288, 520), (100, 36), (67, 131), (1, 1), (1, 133), (133, 1))
 """Square, whole tiles and ragged; more than 2**17 elements; multiples of 4 only; ragged; tiny; one row; one column."""

@@ -70,7 +70,7 @@ def _find(text: str, what: str, start: int) -> int:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Declaration:
     """A function that is marked ``__global__``, also where the preprocessor leaves it out.
 
     Attributes:
@@ -82,14 +82,14 @@ class Candidate:
     instance: str = ""
 
 
-def kernels_in(code: str) -> list[Candidate]:
+def kernels_in(code: str) -> list[Declaration]:
     """The functions that are marked ``__global__`` in the code of `take_apart`, as they stand in it.
 
     Example:
         >>> kernels_in("namespace a { template <typename E, int n> __global__ void k(E* x) {} }")
-        [Candidate(name='a::k', instance='a::k<float, 32>')]
+        [Declaration(name='a::k', instance='a::k<float, 32>')]
     """
-    found: list[Candidate] = []
+    found: list[Declaration] = []
     scopes: list[str] = []
     for part in re.finditer(r"([^;{}]*)([;{}]?)", code):
         declaration, end = part.groups()
@@ -98,7 +98,7 @@ def kernels_in(code: str) -> list[Candidate]:
         if marked and bracket and head.split():
             name = "::".join(filter(None, (*scopes, head.split()[-1])))
             _, template, parameters = before.rpartition("template")
-            found.append(Candidate(name, f"{name}<{_arguments(parameters)}>" if template else ""))
+            found.append(Declaration(name, f"{name}<{_arguments(parameters)}>" if template else ""))
         if end == "{":
             namespace = _NAMESPACE.search(declaration)
             scopes.append(namespace[1] if namespace else "")

@@ -94,15 +94,15 @@ def read_kernel(path: Path, asked: Mapping[str, str], arch: str = DEFAULT_ARCH) 
         raise UsageError(f"element_bytes must be 1, 2, 4, 8 or 16: got {recipe.element_bytes!r}")
     entry = recipe.entry or _only_kernel(_compiled(language(path.name, text, ()), parts, arch), parts, path.name)
     source = language(path.name, text, (entry,))
-    launcher = Launcher(**trees, parameters=_parameters(_compiled(source, parts, arch).image(entry)))
-    launcher.launch(32, 32)  # a recipe that breaks a rule does so before any work
+    rule = LaunchRule(**trees, parameters=_parameters(_compiled(source, parts, arch).image(entry)))
+    rule.launch(32, 32)  # a recipe that breaks a rule does so before any work
     return Kernel(
         name=entry,
         family="user",
         source=source,
         entry=entry,
         element_bytes=int(recipe.element_bytes),
-        launch=launcher.launch,
+        launch=rule.launch,
         refuses=accepts_all,
         lesson="",
     )
@@ -162,7 +162,7 @@ def _parameters(image: Image) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Launcher:
+class LaunchRule:
     """A recipe's expressions, and the PTX types of the kernel's parameters."""
 
     block: list[ast.expr]

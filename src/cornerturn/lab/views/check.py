@@ -10,7 +10,8 @@ from rich.text import Text
 
 from cornerturn.lab.explanation import count_lines
 from cornerturn.lab.kernel_text import kernel_text
-from cornerturn.lab.user.checking import Check, Fault, Shape, Trial
+from cornerturn.lab.matrices import Shape
+from cornerturn.lab.user.checking import Check, Fault, Trial
 from cornerturn.lab.views.explanation import annotated_source
 
 _STYLES = {"right": "green", "faulty": "bold red", "refused": "yellow"}

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cornerturn.lab.counters import Comparison
+from cornerturn.lab.counters import CounterComparison
 from cornerturn.lab.views.tables import FoldedName
 
 _COLUMNS = (
@@ -22,7 +22,7 @@ _COLUMNS = (
 )
 
 
-def counters_view(compared: Sequence[Comparison], where: str) -> RenderableType:
+def counters_view(compared: Sequence[CounterComparison], where: str) -> RenderableType:
     """One table for kernels at one size: what the emulator counts, what the GPU counts, and the difference."""
     rows, cols = compared[0].rows, compared[0].cols
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
@@ -41,11 +41,11 @@ def counters_view(compared: Sequence[Comparison], where: str) -> RenderableType:
     return Group(title, Text(), table, Text(), Text(summary, style))
 
 
-def _verdict(found: Comparison) -> Text:
+def _verdict(found: CounterComparison) -> Text:
     return Text("  difference", "bold red" if found.differences else "dim")
 
 
-def _numbers(found: Comparison, name: str) -> Text:
+def _numbers(found: CounterComparison, name: str) -> Text:
     """The two numbers of one counter and their difference, each on its line."""
     difference = found.measured[name] - found.emulated[name]
     return Text.assemble(

@@ -16,7 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab.bench import Result, Traffic
+from cornerturn.lab.bench import Result
+from cornerturn.lab.counts import Traffic
 from cornerturn.toolchain import unavailable_reason
 
 _STATUS_STYLES = {
@@ -172,7 +173,7 @@ def catalogue_table(entries: Sequence[Kernel | View]) -> Table:
     return table
 
 
-def facts_table(facts: Sequence[tuple[str, str]]) -> Table:
+def pairs_table(facts: Sequence[tuple[str, str]]) -> Table:
     """Names and values, one a line."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for name, value in facts:
