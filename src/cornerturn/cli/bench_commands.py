@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import DEFAULT_SIZE, or_else, parse_sizes, progress_bar, say, show, write_json
+from cornerturn.cli.options import DEFAULT_SIZE, DEVICE, PLOT, json_option, sizes_option
+from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.cli.tune_commands import tuned_fact
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
@@ -25,15 +26,6 @@ from cornerturn.lab.views.counters import counters_view
 from cornerturn.toolchain import DEFAULT_ARCH
 from cornerturn.toolchain import unavailable_reason as why_unavailable
 
-DEVICE = click.option(
-    "--device",
-    "where",
-    type=click.Choice(["auto", "gpu", "emulator"]),
-    default="auto",
-    show_default=True,
-    help="A GPU gives times, the emulator counts; auto takes a GPU where there is one.",
-)
-
 
 @click.command("list")
 def list_kernels() -> None:
@@ -44,27 +36,14 @@ def list_kernels() -> None:
 @click.command()
 @click.argument("names", metavar="[KERNEL]...", nargs=-1)
 @click.option("--family", "families", multiple=True, help="Run a whole family; may be given several times.")
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    metavar="ROWSxCOLS",
-    callback=parse_sizes,
-    help="Size of x, default 1024x1024; may be given several times.",
-)
+@sizes_option("Size of x, default 1024x1024; may be given several times.")
 @click.option("--input", "source", type=click.Path(path_type=Path), metavar="FILE.npy", help="Run on your own matrix.")
 @DEVICE
 @click.option("--repeat", type=click.IntRange(min=1), default=1000, show_default=True, help="Launches timed on a GPU.")
 @click.option("--warmup", type=click.IntRange(min=1), default=10, show_default=True, help="Launches before them.")
 @click.option("--cold", is_flag=True, help="Flush a GPU's L2 cache before each launch.")
-@click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
-@click.option(
-    "--plot",
-    "plot_path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Draw the results; needs pip install 'cornerturn[plot]'.",
-)
+@json_option()
+@PLOT
 @click.option(
     "--counters", is_flag=True, help="Compare the emulator's counts with those of a GPU, read by Nsight Compute."
 )

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import DEFAULT_SIZE, parse_size, progress_bar, show
+from cornerturn.cli.options import SIZE, svg_option
+from cornerturn.cli.shell import progress_bar, show
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.kernels.catalogue import find
@@ -28,25 +29,17 @@ def _parse_pair(_: click.Context, __: click.Parameter, text: str) -> Pair:
     return int(match[1]), int(match[2])
 
 
-_SIZE = click.option(
-    "--size",
-    "shape",
-    default="{}x{}".format(*DEFAULT_SIZE),
-    show_default=True,
-    metavar="ROWSxCOLS",
-    callback=parse_size,
-    help="Size of x.",
+_BLOCK = click.option(
+    "--block", "at", default="0,0", show_default=True, metavar="BX,BY", callback=_parse_pair, help="Block in the grid."
 )
 
 
 @click.command()
 @click.argument("name", metavar="KERNEL")
-@_SIZE
-@click.option(
-    "--block", "at", default="0,0", show_default=True, metavar="BX,BY", callback=_parse_pair, help="Block in the grid."
-)
+@SIZE
+@_BLOCK
 @click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Warp of that block.")
-@click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw its requests.")
+@svg_option("Draw its requests.")
 def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None) -> None:
     """Show which line wastes what, and the addresses of one warp.
 
@@ -69,8 +62,8 @@ def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None)
 
 @click.command()
 @click.argument("name", metavar="KERNEL")
-@_SIZE
-@click.option("--block", "at", required=True, metavar="BX,BY", callback=_parse_pair, help="Block in the grid.")
+@SIZE
+@_BLOCK
 @click.option("--thread", required=True, metavar="TX,TY", callback=_parse_pair, help="Thread in the block.")
 def trace(name: str, shape: Shape, at: Pair, thread: Pair) -> None:
     """Follow one thread: what it reads, stages and writes.

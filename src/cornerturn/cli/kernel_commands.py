@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from cornerturn.cli.options import svg_option
 from cornerturn.cli.shell import show
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
@@ -39,7 +40,7 @@ def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
 
 @click.command()
 @click.argument("name", metavar="KERNEL")
-@click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the whole tiles.")
+@svg_option("Draw the whole tiles.")
 def layout(name: str, svg_path: Path | None) -> None:
     """Show which thread moves which element, and the tile's banks.
 

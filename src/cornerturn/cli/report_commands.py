@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from cornerturn.cli.bench_commands import select
-from cornerturn.cli.shell import DEFAULT_SIZE, parse_size, progress_bar, say
+from cornerturn.cli.options import SIZE
+from cornerturn.cli.shell import progress_bar, say
 from cornerturn.files import check_outputs, replacing
 from cornerturn.lab import report as lab_report
 from cornerturn.lab.matrices import Shape, require_memory
@@ -17,15 +18,7 @@ from cornerturn.lab.matrices import Shape, require_memory
     "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, metavar="FILE"
 )
 @click.option("--kernel", "names", multiple=True, metavar="KERNEL", help="Only this one; may be given several times.")
-@click.option(
-    "--size",
-    "shape",
-    default="{}x{}".format(*DEFAULT_SIZE),
-    show_default=True,
-    metavar="ROWSxCOLS",
-    callback=parse_size,
-    help="Size of x.",
-)
+@SIZE
 @click.option(
     "--results",
     "paths",

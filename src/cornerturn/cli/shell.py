@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,12 +15,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from cornerturn.errors import CompileError, CornerturnError, DeviceError, EmulatorError
 from cornerturn.files import replacing
-from cornerturn.lab.matrices import Shape
 
 _NARROWEST, _PIPED_WIDTH, _UNLIMITED = 80, 120, 10_000  # columns; below the first, tables and drawings would be cut
 _INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program that SIGINT or SIGPIPE ended
-
-DEFAULT_SIZE: Shape = (1024, 1024)
 
 
 class CommandLine(click.Group):
@@ -54,20 +50,6 @@ class CommandLine(click.Group):
             exec("")  # or Python ends by the signal, should the interrupt have come through a text that it executed
             fail("interrupted", _INTERRUPTED)
         sys.exit(0)
-
-
-def parse_size(_: click.Context, __: click.Parameter, text: str) -> Shape:
-    """``1024x768`` -> ``(1024, 768)``."""
-    match = re.fullmatch(r"([0-9]{1,18})x([0-9]{1,18})", text)
-    rows, cols = (int(extent) for extent in match.groups()) if match else (0, 0)
-    if rows < 1 or cols < 1:
-        raise click.BadParameter(f"{text!r} is not ROWSxCOLS, two positive integers such as 1024x1024")
-    return rows, cols
-
-
-def parse_sizes(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> list[Shape]:
-    """The same for several, each size once."""
-    return list(dict.fromkeys(parse_size(context, option, text) for text in texts))
 
 
 def show(table: RenderableType) -> None:

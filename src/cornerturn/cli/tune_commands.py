@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cornerturn.cli.options import json_option
 from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs
@@ -29,7 +30,7 @@ from cornerturn.toolchain import Cache, cache_folder
     type=click.Choice([str(element) for element in ELEMENTS]),
     help="Tune for elements of so many bytes alone; may be given several times.",
 )
-@click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
+@json_option()
 @click.option("--forget", is_flag=True, help="Remove what was tuned for this GPU.")
 def tune(elements: tuple[str, ...], json_path: Path | None, forget: bool) -> None:
     """Measure on this GPU which tiles transpose() should take.

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import click
 
+from cornerturn.cli.options import PLOT, json_option
 from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
@@ -98,20 +99,8 @@ def _parse_cases(_: click.Context, __: click.Parameter, texts: Sequence[str]) ->
     help="Measure this one and no other library; repeatable. cornerturn and the copy are always measured.",
 )
 @click.option("--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True, help="Where to measure.")
-@click.option(
-    "--json",
-    "json_path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the results as JSON, anew after each case.",
-)
-@click.option(
-    "--plot",
-    "plot_path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Draw the results; needs pip install 'cornerturn[plot]'.",
-)
+@json_option("Write the results as JSON, anew after each case.")
+@PLOT
 def compare(
     cases: list[Case],
     dtypes: tuple[str, ...],
