@@ -13,6 +13,7 @@ from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab.layouts import watch_layouts
 from cornerturn.lab.views import tables
 from cornerturn.lab.views.layouts import svg_pictures, terminal_pictures
+from cornerturn.lab.wording import counted
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_source
 
 
@@ -34,8 +35,11 @@ def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
         for arch in archs:
             compiled = source.file, arch, compile_source(source, arch).compiler
             kernels[compiled] = kernels.get(compiled, 0) + len(source.entries)
-    facts = [(file, f"{count} kernels for {arch} by {compiler}") for (file, arch, compiler), count in kernels.items()]
-    show(tables.pairs_table([*facts, ("cache", str(cache.folder))]))
+    made = [
+        (file, f"{counted(count, 'kernel')} for {arch} by {compiler}")
+        for (file, arch, compiler), count in kernels.items()
+    ]
+    show(tables.pairs_table([*made, ("cache", str(cache.folder))]))
 
 
 @click.command()

@@ -11,6 +11,7 @@ from cornerturn.cli.shell import progress_bar, say
 from cornerturn.files import check_outputs, replacing
 from cornerturn.lab import report as lab_report
 from cornerturn.lab.matrices import Shape, require_memory
+from cornerturn.lab.wording import counted
 
 
 @click.command()
@@ -40,6 +41,6 @@ def report(output: Path, names: tuple[str, ...], shape: Shape, paths: tuple[Path
         found = lab_report.contents(entries, *shape, measured, step=partial(advance, 0))
     with replacing(output) as file:
         file.write(lab_report.page(found).encode())
-    say(f"{output}: {len(entries)} kernels, {output.stat().st_size / 1e6:.1f} MB")
+    say(f"{output}: {counted(len(entries), 'kernel')}, {output.stat().st_size / 1e6:.1f} MB")
     if any(each["result"]["status"] in ("wrong", "failed") for each in found["kernels"]):
         raise click.exceptions.Exit(1)

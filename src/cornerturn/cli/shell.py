@@ -1,11 +1,16 @@
-"""What all commands share: errors in one line, exit status, output fit for a terminal or a pipe, a progress bar."""
+"""What all commands share: errors in one line, exit status, output fit for a terminal or a pipe, a progress bar.
 
+Output in an encoding that lacks a character has an ASCII one in its place; rich itself draws its boxes in ASCII there.
+"""
+
+import codecs
 import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,11 +25,36 @@ _NARROWEST, _PIPED_WIDTH, _UNLIMITED = 80, 120, 10_000  # columns; below the fir
 _INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program that SIGINT or SIGPIPE ended
 
 
+_STAND_INS = {"│": "|", "─": "-", "▸": ">", "·": ".", "⋮": ":", "µ": "u"}
+_STRICT = ("strict", "surrogateescape")  # ways of encoding that fail at a character
+
+
+def _stand_in(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What to print for characters that the output's encoding lacks; bytes of a file's name stay as they are."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    character = error.object[error.start]
+    if "\udc80" <= character <= "\udcff":
+        return bytes([ord(character) - 0xDC00]), error.start + 1
+    return _STAND_INS.get(character, "?"), error.start + 1
+
+
+codecs.register_error("cornerturn", _stand_in)
+
+
+def _print_anything() -> None:
+    """Have no character end the command, whatever the encoding of its output."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors in _STRICT:
+            stream.reconfigure(errors="cornerturn")
+
+
 class CommandLine(click.Group):
     """A click group that turns every error into one line on stderr and an exit status."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> NoReturn:
         """Run the command and end the process with its status; ``args`` default to the process's own."""
+        _print_anything()
         try:
             given = sys.argv[1:] if args is None else list(args)
             with self.make_context(prog_name or "cornerturn", given) as context:
@@ -60,7 +90,7 @@ def show(table: RenderableType) -> None:
     with console.capture() as shown:
         console.print(table)
     for line in shown.get().splitlines():
-        click.echo(line.rstrip(), color=console.is_terminal)
+        click.echo(line.rstrip(), sys.stdout, color=console.is_terminal)
 
 
 def write_json(path: Path, report: object) -> None:
@@ -71,7 +101,7 @@ def write_json(path: Path, report: object) -> None:
 
 def say(line: str) -> None:
     """Print a line to stderr."""
-    click.echo(line, err=True)
+    click.echo(line, sys.stderr)
 
 
 def fail(message: str, status: int) -> NoReturn:

@@ -15,6 +15,7 @@ from cornerturn.lab.kernel_text import KernelText, kernel_text
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.observation import BlockRun, run_block
 from cornerturn.lab.run import Progress, Run, run_emulated
+from cornerturn.lab.wording import counted
 from cornerturn.toolchain import DEFAULT_ARCH
 
 
@@ -123,7 +124,7 @@ def explain(
     launch = kernel.launch(rows, cols)
     warps = -(-launch.block[0] * launch.block[1] * launch.block[2] // WARP)
     if not 0 <= warp < warps:
-        raise UsageError(f"a block of this launch has {warps} warps, 0 to {warps - 1}: got {warp}")
+        raise UsageError(f"a block of this launch has {counted(warps, 'warp')}, 0 to {warps - 1}: got {warp}")
     run = run_emulated(kernel, distinct(rows, cols, kernel.element_bytes), arch, progress)
     accesses = run.emulation.accesses if run.emulation else ()
     text = kernel_text(kernel.source, accesses)

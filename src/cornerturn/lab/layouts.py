@@ -19,6 +19,7 @@ from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.matrices import ELEMENT_BYTES
 from cornerturn.lab.observation import NONE, run_block
+from cornerturn.lab.wording import counted
 from cornerturn.toolchain import DEFAULT_ARCH
 
 ArrangementKind = Literal["plain", "padded", "swizzled", "other"]
@@ -129,7 +130,7 @@ def watch_layouts(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Layouts:
     if kernel is COPY:
         raise UsageError(f"{kernel.name} transposes nothing: choose a kernel that does")
     if kernel.element_bytes != ELEMENT_BYTES:
-        size = f"{kernel.element_bytes} byte{'' if kernel.element_bytes == 1 else 's'}"
+        size = counted(kernel.element_bytes, "byte")
         raise UsageError(f"{kernel.name} moves elements of {size}: layouts are shown for {ELEMENT_BYTES} bytes")
     seen = _Seen(kernel.name)
     seen.movements.extend(run_block(kernel, EXTENT, EXTENT, (0, 0), arch).movements)

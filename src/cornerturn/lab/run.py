@@ -13,6 +13,7 @@ from cornerturn.gpu import Device, Timing, time_launches
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel, Launch, View
 from cornerturn.lab.matrices import Matrix, Mismatch, find_mismatch, poison, words_of
+from cornerturn.lab.wording import counted
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
 _Bound = TypeVar("_Bound")
@@ -217,8 +218,7 @@ def size_rule(kernel: Kernel, x: NDArray[Any]) -> str | None:
     """The rule that the elements of ``x`` break, or None when they have the kernel's size."""
     if x.itemsize == kernel.element_bytes:
         return None
-    wanted = f"{kernel.element_bytes} byte{'' if kernel.element_bytes == 1 else 's'}"
-    return f"elements must have {wanted}: those of x have {x.itemsize}"
+    return f"elements must have {counted(kernel.element_bytes, 'byte')}: those of x have {x.itemsize}"
 
 
 def _words_for(kernel: Kernel | View, x: NDArray[Any]) -> Matrix:

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cornerturn.kernels.kernel import Argument, CudaProgram, CudaSource, Extent,
 from cornerturn.lab.matrices import WORDS
 from cornerturn.lab.user.cuda_text import CudaText, kernels_in, plain_name, take_apart
 from cornerturn.lab.user.expressions import evaluate, split, whole
+from cornerturn.lab.wording import counted
 from cornerturn.toolchain import DEFAULT_ARCH, Image, Module, compile_source, unavailable_reason
 
 _UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -68,7 +70,7 @@ class Recipe:
         return Recipe(**given)
 
 
-def read_kernel(path: Path, asked: Mapping[str, str], arch: str = DEFAULT_ARCH) -> Kernel:
+def read_kernel(path: str | PathLike[str], asked: Mapping[str, str], arch: str = DEFAULT_ARCH) -> Kernel:
     """The kernel of a .cu file; it is compiled, because its parameters' types are needed.
 
     Args:
@@ -81,6 +83,7 @@ def read_kernel(path: Path, asked: Mapping[str, str], arch: str = DEFAULT_ARCH) 
         CompileError: it does not compile; the compiler's log says why, and what NVRTC cannot take.
         MissingExtraError: NVRTC is not installed.
     """
+    path = _as_path(path)
     text = read_text(path)
     parts = take_apart(text)
     recipe = replace(Recipe.of_comments(parts.comments, path.name), **asked)
@@ -106,6 +109,14 @@ def read_kernel(path: Path, asked: Mapping[str, str], arch: str = DEFAULT_ARCH) 
         refuses=accepts_all,
         lesson="",
     )
+
+
+def _as_path(path: object) -> Path:
+    """Refuse what no file is named by, with the rule."""
+    try:
+        return Path(path)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise UsageError(f"path must name a .cu file, as a string or a pathlib.Path: got {path!r}") from error
 
 
 def _given(recipe: Recipe, option: str, file: str) -> bool:
@@ -203,8 +214,8 @@ class LaunchRule:
     def _arguments(self, names: Mapping[str, int]) -> tuple[Argument, ...]:
         if len(self.args) != len(self.parameters):
             raise UsageError(
-                f"the kernel takes {len(self.parameters)} arguments and {len(self.args)} are given: name each, "
-                "as args=x,y,rows,cols"
+                f"the kernel takes {counted(len(self.parameters), 'argument')} and {len(self.args)} "
+                f"{'is' if len(self.args) == 1 else 'are'} given: name each, as args=x,y,rows,cols"
             )
         arguments: list[Argument] = []
         for number, (tree, kind) in enumerate(zip(self.args, self.parameters, strict=True), 1):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.lab.matrices import Matrix, bits_of
+from cornerturn.lab.wording import counted
 
 Index = NDArray[np.int64]
 
@@ -142,7 +143,8 @@ def _missing(y: Matrix, x: Matrix, unwritten: NDArray[np.bool_]) -> Mistake:
     edge = np.ones_like(lost)
     edge[:down, :along] = False
     if np.array_equal(edge, lost):
-        ends = [f"last {_counted(n, noun)}" for n, noun in ((rows - down, "row"), (cols - along, "column")) if n]
+        lost_ends = ((rows - down, "row"), (cols - along, "column"))
+        ends = [f"last {noun if n == 1 else counted(n, noun)}" for n, noun in lost_ends if n]
         return Mistake("edge missing", f"missing from y: the {' and the '.join(ends)} of x", at)
     place = divmod(at, rows)
     return Mistake(
@@ -160,7 +162,3 @@ def _one(y: Matrix, expected: Matrix, x: Matrix, at: int) -> str:
     got = "x[{}, {}]".format(*divmod(source, x.shape[1])) if source >= 0 else f"{got}, no element of x"
     due = "x[{}, {}]".format(*divmod(int(_sources(expected[place].reshape(1, 1), x)[0]), x.shape[1]))
     return f"y[{place[0]}, {place[1]}] is {got} and should be {due}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}s" if number > 1 else noun

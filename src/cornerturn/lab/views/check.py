@@ -13,6 +13,7 @@ from cornerturn.lab.kernel_text import kernel_text
 from cornerturn.lab.matrices import Shape
 from cornerturn.lab.user.checking import Check, Fault, Trial
 from cornerturn.lab.views.explanation import annotated_source
+from cornerturn.lab.wording import counted
 
 _STYLES = {"right": "green", "faulty": "bold red", "refused": "yellow"}
 
@@ -63,10 +64,10 @@ def _fault(fault: Fault, trials: Sequence[Trial]) -> list[RenderableType]:
 def _verdict(found: Check) -> Text:
     if found.passed:
         ran = sum(trial.result == "right" for trial in found.trials)
-        return Text(f"no fault found at {ran} {'shape' if ran == 1 else 'shapes'}", "green")
+        return Text(f"no fault found at {counted(ran, 'shape')}", "green")
     if not found.faults:
         return Text("nothing was checked: the kernel refuses every shape", "yellow")
-    return Text(f"{len(found.faults)} {'fault' if len(found.faults) == 1 else 'faults'} found", "bold red")
+    return Text(f"{counted(len(found.faults), 'fault')} found", "bold red")
 
 
 def _shape(shape: Shape) -> str:

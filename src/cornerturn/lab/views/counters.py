@@ -9,6 +9,7 @@ from rich.text import Text
 
 from cornerturn.lab.counters import CounterComparison
 from cornerturn.lab.views.tables import FoldedName
+from cornerturn.lab.wording import counted
 
 _COLUMNS = (
     "global load requests",
@@ -35,7 +36,8 @@ def counters_view(compared: Sequence[CounterComparison], where: str) -> Renderab
             *(_numbers(found, name) for name in _COLUMNS),
         )
     equal = sum(not found.differences for found in compared)
-    summary = f"{equal} of {len(compared)} kernels count alike, in these columns and in the ideals of both"
+    verb = "counts" if equal == 1 or len(compared) == 1 else "count"
+    summary = f"{equal} of {counted(len(compared), 'kernel')} {verb} alike, in these columns and in the ideals of both"
     style = "green" if equal == len(compared) else "bold red"
     title = Text(f"{rows} x {cols}, 4-byte elements, {where}, under Nsight Compute", "bold")
     return Group(title, Text(), table, Text(), Text(summary, style))

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from cornerturn.emulator.counters import BANKS, WARP
 from cornerturn.lab.layouts import Grid, Layouts, Passes
+from cornerturn.lab.wording import counted
 
 _SHOWN = 16  # rows and columns of a tile that a terminal gets to see
 _CELL_WIDTH, _CELL_HEIGHT, _MARGIN = 26, 18, 16  # of an SVG, in pixels
@@ -111,7 +112,8 @@ def _shared(layouts: Layouts) -> Iterator[_Picture]:
 
 
 def _cost(passes: Passes) -> str:
-    return f"{passes.requests} requests of {passes.width} bytes, {passes.wavefronts} wavefronts (ideal {passes.ideal})"
+    requests, wavefronts = counted(passes.requests, "request"), counted(passes.wavefronts, "wavefront")
+    return f"{requests} of {counted(passes.width, 'byte')}, {wavefronts} (ideal {passes.ideal})"
 
 
 def _terminal(picture: _Picture) -> Text:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.lab.lessons import Finding
+from cornerturn.lab.wording import counted
 
 _STYLES = {
     "holds": "green",
@@ -30,10 +31,10 @@ def lessons_view(findings: Sequence[Finding], where: str) -> RenderableType:
     judged = [finding for finding in findings if finding.facts]
     holding = sum(finding.verdict.startswith("holds") for finding in judged)
     in_counts = sum(finding.verdict == "holds in counts" for finding in judged)
-    noun, verb = "lesson" if len(judged) == 1 else "lessons", "holds" if holding == 1 or len(judged) == 1 else "hold"
+    verb = "holds" if holding == 1 or len(judged) == 1 else "hold"
     some = f", {in_counts} of them in counts alone" if in_counts else ""
     limit = ", in counts alone" if 0 < in_counts == holding else some
-    parts.append(Text(f"{holding} of {len(judged)} {noun} with evidence {verb} here{limit}"))
+    parts.append(Text(f"{holding} of {counted(len(judged), 'lesson')} with evidence {verb} here{limit}"))
     return Group(*parts)
 
 

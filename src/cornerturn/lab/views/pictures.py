@@ -12,6 +12,7 @@ from rich.text import Text
 
 from cornerturn.emulator.counters import WARP
 from cornerturn.lab.footprint import Alike, Cells, Footprint
+from cornerturn.lab.wording import counted
 
 LANES = "0123456789abcdefghijklmnopqrstuv"
 _GROUP = 8  # cells: a sector of global memory, a quarter of the banks
@@ -52,17 +53,14 @@ def rows_of(request: Footprint, name: Name) -> list[Row]:
 
 def headline(request: Footprint) -> str:
     """What a request is and what it costs, in a line."""
-    passes = f"{request.passes} {'wavefront' if request.memory == 'shared' else 'sector'}{_plural(request.passes)}"
-    lines, width = len(request.touched), request.access.width
-    where = "" if request.memory == "shared" else f" in {lines} line{_plural(lines)}"
+    shared = request.memory == "shared"
+    passes = counted(request.passes, "wavefront" if shared else "sector")
+    where = "" if shared else f" in {counted(len(request.touched), 'line')}"
     return (
-        f"line {request.line}: {request.access.space} {request.access.kind}, {width} byte{_plural(width)} a lane, "
+        f"line {request.line}: {request.access.space} {request.access.kind}, "
+        f"{counted(request.access.width, 'byte')} per lane, "
         f"{passes}{where} (ideal {request.ideal})"
     )
-
-
-def _plural(count: int) -> str:
-    return "" if count == 1 else "s"
 
 
 def draw(request: Footprint, name: Name) -> Text:
