@@ -5,15 +5,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 
-from cornerturn.cli import main
 from cornerturn.kernels.cute_family import CUTE
 from cornerturn.toolchain import unavailable_reason
 
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+from .command import assert_refused, run
 
 
 def test_explain_shows_source_addresses_and_diagnosis():
@@ -43,6 +39,11 @@ def test_trace_follows_a_thread():
     assert "Arrived where they belong: x[3, 34] at y[34, 3]." in done.stdout
 
 
+def test_trace_takes_the_first_block_where_none_is_given():
+    thread = ("--thread", "3,2", "--size", "64x64")
+    assert run("trace", "naive", *thread).stdout == run("trace", "naive", "--block", "0,0", *thread).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -59,23 +60,17 @@ def test_trace_follows_a_thread():
         ("explain naive --size 9999999x9999999", "choose a smaller size"),
         ("explain naive --size 8x8 --svg nowhere/x.svg", "nowhere"),
         ("trace naive --block 0,0", "Missing option '--thread'"),
-        ("trace naive --thread 0,0", "Missing option '--block'"),
         ("trace naive --block 0,0 --thread 0,0,0", "'0,0,0' is not X,Y"),
         ("trace naive --block 0,0 --thread 32,0 --size 8x8", "thread 32,0 lies outside of the 32 x 32 threads"),
     ],
 )
 def test_a_mistake_is_one_line_and_status_2(arguments, message):
-    done = run(*arguments.split())
-    assert done.exit_code == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-    assert message in done.stderr
+    assert_refused(arguments.split(), message)
 
 
 @pytest.mark.parametrize("guide", ["explain.md", "trace.md"])
 def test_the_guides_show_what_the_commands_print(guide):
-    text = (Path(__file__).parents[1] / "docs" / guide).read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / guide).read_text(encoding="utf-8")
     examples = re.findall(r"^```\n\$ cornerturn (.*)\n([^`]*)^```$", text, re.MULTILINE)
     assert len(examples) == 2
     for command, shown in examples:
