@@ -62,7 +62,7 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--grid", "open('x')"], "\"open('x')\" is no arithmetic"),
+            (["--grid", "open('x')"], "\"open('x')\" is not arithmetic"),
             (["--grid", "cols/32"], "cols / 32 is not whole for cols = 97"),
             (["--size", "0x1"], "'0x1' is not ROWSxCOLS"),
             (["--block", "2000"], "block (2000, 1, 1) of kernel turn: along x it must be between 1 and 1024"),

@@ -54,14 +54,14 @@ def test_trace_takes_the_first_block_where_none_is_given():
         ("explain naive --size 0x4", "'0x4' is not ROWSxCOLS"),
         ("explain naive --block 7", "'7' is not X,Y, two integers such as 3,2"),
         ("explain naive --block 0,-1", "'0,-1' is not X,Y"),
-        ("explain naive --size 64x64 --block 2,0", "block 2,0 lies outside of the 2 x 2 blocks of this launch"),
+        ("explain naive --size 64x64 --block 2,0", "block 2,0 is outside the 2 x 2 blocks of this launch"),
         ("explain naive --size 64x64 --warp 32", "a block of this launch has 32 warps, 0 to 31: got 32"),
         ("explain f32x4_col2row --size 4x6", "f32x4_col2row refuses 4x6: cols must be a multiple of 4: got 6"),
         ("explain naive --size 9999999x9999999", "choose a smaller size"),
         ("explain naive --size 8x8 --svg nowhere/x.svg", "nowhere"),
         ("trace naive --block 0,0", "Missing option '--thread'"),
         ("trace naive --block 0,0 --thread 0,0,0", "'0,0,0' is not X,Y"),
-        ("trace naive --block 0,0 --thread 32,0 --size 8x8", "thread 32,0 lies outside of the 32 x 32 threads"),
+        ("trace naive --block 0,0 --thread 32,0 --size 8x8", "thread 32,0 is outside the 32 x 32 threads"),
     ],
 )
 def test_a_mistake_is_one_line_and_status_2(arguments, message):

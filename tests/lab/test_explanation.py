@@ -157,7 +157,7 @@ def test_addresses_fit_80_columns():
 
 def test_a_warp_outside_of_the_matrix_is_said_to_be_idle():
     lines = printed(explain(find("naive"), 3, 5, warp=7))
-    assert "No lane of this warp touches memory: it lies outside of the matrix." in lines
+    assert "No lane of this warp touches memory: it is outside the matrix." in lines
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_a_warp_outside_of_the_matrix_is_said_to_be_idle():
     [
         (
             {"at": (2, 0)},
-            "block 2,0 lies outside of the 2 x 3 blocks of this launch: x goes from 0 to 1 and y from 0 to 2",
+            "block 2,0 is outside the 2 x 3 blocks of this launch: x goes from 0 to 1 and y from 0 to 2",
         ),
-        ({"at": (0, 3)}, "block 0,3 lies outside of the 2 x 3 blocks"),
+        ({"at": (0, 3)}, "block 0,3 is outside the 2 x 3 blocks"),
         ({"warp": 32}, "a block of this launch has 32 warps, 0 to 31: got 32"),
     ],
 )

@@ -168,8 +168,8 @@ INDEX = "const unsigned t = threadIdx.x, r = t / 8, c = t % 8;"
     ("body", "rule"),
     [
         ("y[c * rows + r] = x[r * cols + c] + *(volatile const unsigned*)&x[r * cols + c];", "element of x twice"),
-        ("y[c * rows + r] = x[r * cols + (r + c) % 8 + 2 * (r % 2)];", "moves no rectangle of x"),
-        ("y[t * rows] = x[r * cols + c];", "writes another tile than it reads"),
+        ("y[c * rows + r] = x[r * cols + (r + c) % 8 + 2 * (r % 2)];", "does not move a rectangle of x"),
+        ("y[t * rows] = x[r * cols + c];", "does not write in one block the tile that it reads"),
     ],
 )
 def test_a_kernel_without_a_tile_is_refused(body: str, rule: str) -> None:
@@ -181,7 +181,7 @@ def test_threads_in_no_regular_order_have_no_notation() -> None:
     body = "const unsigned p = t * t * 8 + t * 3 & 63; y[p % 8 * rows + p / 8] = x[p / 8 * cols + p % 8];"
     layouts = watch_layouts(made(INDEX + body))
     assert layouts.read.notation == layouts.write.notation == ""
-    assert "no layout of threads says this" in shown(layouts)
+    assert "no layout describes these threads" in shown(layouts)
 
 
 def test_the_copy_has_no_layouts() -> None:

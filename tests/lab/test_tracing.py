@@ -134,16 +134,16 @@ def test_the_last_thread_that_stored_into_a_cell_is_the_one_that_is_named():
 
 def test_a_thread_outside_of_the_matrix_is_said_to_be_idle():
     assert printed(trace(find("naive"), 3, 5, (0, 0), (9, 0)))[-1] == (
-        "This thread touches no memory: it lies outside of the matrix."
+        "This thread touches no memory: it is outside the matrix."
     )
 
 
 @pytest.mark.parametrize(
     ("at", "thread", "message"),
     [
-        ((2, 0), (0, 0), "block 2,0 lies outside of the 2 x 3 blocks"),
-        ((0, 0), (32, 0), "thread 32,0 lies outside of the 32 x 8 threads"),
-        ((0, 0), (0, 8), "thread 0,8 lies outside of the 32 x 8 threads"),
+        ((2, 0), (0, 0), "block 2,0 is outside the 2 x 3 blocks"),
+        ((0, 0), (32, 0), "thread 32,0 is outside the 32 x 8 threads"),
+        ((0, 0), (0, 8), "thread 0,8 is outside the 32 x 8 threads"),
     ],
 )
 def test_what_lies_outside_of_the_launch_is_refused(at, thread, message):
@@ -191,7 +191,7 @@ def test_what_is_no_element_of_x_is_said_to_be_none():
         (Element(0, 9),),
         (None,),
     ]
-    assert printed(followed)[-1] == "What arrives at y[9, 0] is no element of x."
+    assert printed(followed)[-1] == "What arrives at y[9, 0] is not an element of x."
     assert followed.astray == [(None, Element(9, 0), None)]
     rows = [" ".join(line.split()) for line in printed(followed)]
     assert any(row.endswith("stores shared, bank 9 +36 none") for row in rows)

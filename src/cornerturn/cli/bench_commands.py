@@ -145,13 +145,13 @@ def info() -> None:
 
 
 def select(names: Sequence[str], families: Sequence[str]) -> list[Kernel | View]:
-    """The entries asked for, in the catalogue's order; all of them when none is."""
+    """The entries asked for, in the catalogue's order; all of them if none is."""
     asked = [find(name) for name in names] + [entry for family in families for entry in in_family(family)]
     return [entry for entry in CATALOGUE if entry in asked] if asked else list(CATALOGUE)
 
 
 def choose_device(where: str) -> tuple[Device | None, str | None]:
-    """The GPU to measure on, or None for the emulator, and why the emulator if that was not asked for."""
+    """The GPU to measure on, or None for the emulator; and why there is no GPU, unless the emulator was asked for."""
     if where == "emulator":
         return None, None
     if where == "auto" and (reason := unavailable_reason()):

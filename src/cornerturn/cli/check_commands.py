@@ -1,4 +1,4 @@
-"""``cornerturn check`` and ``lessons``: is a kernel right, and does what the textbooks say hold here?"""
+"""``cornerturn check`` and ``lessons``: is a kernel right, and do the textbooks' claims hold here?"""
 
 from functools import partial
 from pathlib import Path
@@ -23,10 +23,10 @@ from cornerturn.lab.views.lessons import lessons_view
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE.cu")
 @click.option("--entry", metavar="NAME", help="The kernel, for example 'turn<float, 32>'; needed if there are several.")
-@click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a block, for example 32,8.")
+@click.option("--block", metavar="X[,Y[,Z]]", help="Threads per block, for example 32,8.")
 @click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for example 'ceil(cols/32),ceil(rows/32)'.")
 @click.option("--args", metavar="LIST", help="The kernel's arguments in order, default x,y,rows,cols.")
-@click.option("--shared", metavar="BYTES", help="Dynamic shared memory of a block, default 0.")
+@click.option("--shared", metavar="BYTES", help="Dynamic shared memory per block, default 0.")
 @click.option("--element-bytes", metavar="BYTES", help="Size of an element: 1, 2, 4 (default), 8 or 16.")
 @sizes_option("Shape of x to try; several by default; may be given several times.")
 def check(file: Path, sizes: list[Shape], **asked: str | None) -> None:

@@ -1,4 +1,4 @@
-"""``cornerturn explain`` and ``trace``: why a kernel is slow, and the way of one thread through it."""
+"""``cornerturn explain`` and ``trace``: why a kernel is slow, and one thread's way through it."""
 
 import re
 from pathlib import Path
@@ -68,7 +68,7 @@ def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None)
 def trace(name: str, shape: Shape, at: Pair, thread: Pair) -> None:
     """Follow one thread: what it reads, stages and writes.
 
-    The elements of x are their own coordinates, so that one sees (r, c) arrive at y[c, r].
+    The elements of x are their own coordinates, so you see (r, c) arrive at y[c, r].
     """
     followed = trace_thread(_kernel(name, shape), *shape, at, thread)
     show(trace_view(followed))

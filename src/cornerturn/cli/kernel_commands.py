@@ -1,4 +1,4 @@
-"""``cornerturn build`` and ``layout``: kernels as they are compiled, and as they lay threads over data."""
+"""``cornerturn build`` and ``layout``: compile kernels, and show how they lay threads over data."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_sour
 def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
     """Compile kernels into the cache, for every shape.
 
-    The cache is the folder CORNERTURN_CACHE: carried to another machine, it serves there without the compilers.
+    The cache is the folder CORNERTURN_CACHE: copied to another machine, it serves there without the compilers.
     """
     entries = [entry for family in families for entry in in_family(family)] if families else CATALOGUE
     cache = Cache(cache_folder())
@@ -48,7 +48,7 @@ def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
 def layout(name: str, svg_path: Path | None) -> None:
     """Show which thread moves which element, and the tile's banks.
 
-    Beside the way in which KERNEL places its tile in shared memory stand the others: plain, padded, swizzled.
+    It shows how KERNEL places its tile in shared memory, and the alternatives: plain, padded, swizzled.
     """
     check_outputs({"--svg": svg_path})
     kernel = find(name)

@@ -21,8 +21,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from cornerturn.errors import CompileError, CornerturnError, DeviceError, EmulatorError
 from cornerturn.files import replacing
 
-_NARROWEST, _PIPED_WIDTH, _UNLIMITED = 80, 120, 10_000  # columns; below the first, tables and drawings would be cut
-_INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program that SIGINT or SIGPIPE ended
+_NARROWEST, _PIPED_WIDTH, _UNLIMITED = 80, 120, 10_000  # columns; a narrower table or drawing would be cut
+_INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program ended by SIGINT or SIGPIPE
 
 
 _STAND_INS = {"│": "|", "─": "-", "▸": ">", "·": ".", "⋮": ":", "µ": "u"}
@@ -77,7 +77,7 @@ class CommandLine(click.Group):
         except MemoryError as error:
             fail(f"not enough memory: {error}: choose a smaller size", 2)
         except (KeyboardInterrupt, click.Abort):
-            exec("")  # or Python ends by the signal, should the interrupt have come through a text that it executed
+            exec("")  # or Python ends by the signal, if the interrupt came out of executed text
             fail("interrupted", _INTERRUPTED)
         sys.exit(0)
 
@@ -94,7 +94,7 @@ def show(table: RenderableType) -> None:
 
 
 def write_json(path: Path, report: object) -> None:
-    """Write ``report`` to a file of its own."""
+    """Write ``report`` as JSON to a file."""
     with replacing(path) as file:
         file.write(json.dumps(report, indent=1).encode() + b"\n")
 
@@ -112,7 +112,7 @@ def fail(message: str, status: int) -> NoReturn:
 
 @contextmanager
 def or_else(remedy: str) -> Iterator[None]:
-    """Add to the reason why a GPU cannot be used what to do about it."""
+    """Add a remedy to the reason why a GPU cannot be used."""
     try:
         yield
     except DeviceError as error:

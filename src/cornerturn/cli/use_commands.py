@@ -125,7 +125,7 @@ def compare(
             for index, (case, dtype) in enumerate(todo):
                 advance(index, f"{case.name} {dtype}", 0)
                 results += contest.compare(case, dtype)
-                if json_path:  # each time: what was measured shall not be lost with what comes after it
+                if json_path:  # after each case, so that a later failure loses nothing
                     valid = [row.to_json() for row in results if row.status == "valid"]
                     write_json(json_path, {"device": contest.record, "results": valid})
         if plot_path:
@@ -182,7 +182,7 @@ _Opened = TypeVar("_Opened")
 
 
 def _opened(peers: Mapping[str, Callable[[], _Opened]], engines: Sequence[str]) -> tuple[dict[str, _Opened], list[str]]:
-    """Return the peers that are here, of those asked for or of all, and a line for each that is not."""
+    """Return the installed peers, of those asked for or of all, and a line for each that is missing."""
     if elsewhere := set(engines) - {OURS, *peers}:
         raise UsageError(f"--engine {elsewhere.pop()}: it is not compared on this device; {', '.join(peers)} are")
     here, missing = {}, []

@@ -1,4 +1,4 @@
-"""The measurement plan: which kernels at which size, and what is kept of each run."""
+"""The measurement: which kernels run at which size, and what is kept of each run."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +18,7 @@ from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu, size_r
 Status = Literal["valid", "wrong", "failed", "refused", "not installed", "not materialised"]
 
 Given = Matrix | tuple[int, int]
-"""What kernels run on: a matrix, or rows and cols of a test matrix, which each gets in its own element size."""
+"""What kernels run on: a matrix, or the shape of a test matrix, which each kernel gets in its own element size."""
 
 Advance = Callable[[str, float], None]
 """Called as ``step(kernel, done)`` while work is under way: its name and how many kernels are done."""
@@ -33,14 +33,14 @@ class Result:
         bytes: read and written by a perfect kernel, twice the size of x.
         device: ``gpu`` or ``emulator``.
         status: ``valid`` when it ran, every bit of the output is right and no hazard was found; ``wrong``
-            when it ran and that does not hold; ``failed`` when it could not be run to its end; ``refused``,
+            when it ran and that is not so; ``failed`` when it could not be run to its end; ``refused``,
             ``not installed`` (its compiler) and ``not materialised`` when it did not run.
         refused: why it did not run, else None.
-        faults: why a kernel is wrong or failed, one sentence each.
+        faults: why a kernel is wrong or failed, a sentence per fault.
         instructions: warp-level PTX instructions executed, on the emulator.
         counters: exact memory counts, on the emulator.
-        timing: seconds a launch, on a GPU.
-        roof_seconds: seconds of the fastest copy of as many bytes in the same run, on a GPU.
+        timing: seconds per launch, on a GPU.
+        roof_seconds: seconds of the fastest copy of the same number of bytes in the same run, on a GPU.
     """
 
     kernel: str
@@ -64,7 +64,7 @@ class Result:
 
     @property
     def seconds(self) -> float | None:
-        """Median seconds a launch, on a GPU."""
+        """Median seconds per launch, on a GPU."""
         return self.timing.median if self.timing else None
 
     @property
@@ -103,7 +103,7 @@ def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, ste
         entries: of the catalogue.
         x: rows x cols; of a matrix, kernels of another element size refuse the elements.
         arch: architecture that the kernels are compiled for, for example ``sm_90``.
-        step: told about progress.
+        step: told which kernel is at work, and how many are done.
     """
     matrix = _matrices(x)
     for index, entry in enumerate(entries):
@@ -119,14 +119,14 @@ def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, ste
 def bench_on_gpu(
     entries: Iterable[Kernel | View], x: Given, device: Device, plan: TimingPlan, step: Advance
 ) -> Iterator[Result]:
-    """Run and time each entry and yield its result, in order; and before each element size the roof of its bytes.
+    """Run and time each entry and yield its result, in order. The roof is measured once per element size.
 
     Args:
         entries: of the catalogue.
         x: rows x cols; of a matrix, kernels of another element size refuse the elements.
         device: from `cornerturn.gpu.open_device`.
         plan: how each launch is timed, the roof's included.
-        step: told about progress.
+        step: told which kernel is at work, and how many are done.
     """
     matrix = _matrices(x, device)
     roofs: dict[int, _Roof | DeviceError] = {}
@@ -154,7 +154,7 @@ def bench_on_gpu(
 
 
 class _Roof(NamedTuple):
-    """The fastest copy of a matrix: its seconds, and what the copy control did, where it ran on the matrix itself."""
+    """The fastest copy of a matrix: its seconds, and the copy control's run, if it ran on the matrix itself."""
 
     seconds: float
     copy: Run | None
@@ -168,7 +168,7 @@ def _measure_roof(x: Matrix, device: Device, plan: TimingPlan) -> _Roof:
 
 
 def _as_copied(x: Matrix) -> Matrix:
-    """The bytes of ``x`` as one row of the copy control's elements; bytes that fill none are rounded up to one."""
+    """The bytes of ``x`` as one row of the copy control's elements; bytes left over are padded to one more."""
     flat = x.reshape(-1).view(np.uint8)
     return np.pad(flat, (0, -flat.size % COPY.element_bytes)).view(np.uint32).reshape(1, -1)
 
@@ -189,7 +189,7 @@ def _matrices(x: Given, device: Device | None = None) -> Callable[[int], Matrix]
 def result_of(
     entry: Kernel | View, x: Given, device: Literal["gpu", "emulator"], run: Callable[[Kernel], Run]
 ) -> Result:
-    """Return what comes of a run: ``run(entry)``, unless there is nothing to run or the entry refuses x.
+    """Return the result of ``run(entry)``, or of not running it: a view, or a kernel that refuses x.
 
     Args:
         entry: of the catalogue.

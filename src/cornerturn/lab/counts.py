@@ -10,7 +10,7 @@ _PLACES = ("global load", "global store", "shared load", "shared store")
 
 
 class Traffic(NamedTuple):
-    """The loads or the stores of one memory space: how many passes they took and how few would have done.
+    """The loads or the stores of one memory space: the passes they took, and the fewest that would do.
 
     Attributes:
         place: ``global load``, ``global store``, ``shared load`` or ``shared store``.
@@ -28,7 +28,7 @@ class Traffic(NamedTuple):
 class Counters:
     """Exact memory counts of one emulated launch, summed over the loads and stores of each space.
 
-    Sectors are 32 bytes. An ideal is what the same active lanes would need if their bytes lay packed.
+    Sectors are 32 bytes. The ideal is what the active lanes' bytes would need if they were packed.
     """
 
     global_load_requests: int = 0
@@ -45,13 +45,13 @@ class Counters:
     shared_store_wavefronts_ideal: int = 0
 
     def by_place(self) -> tuple[Traffic, ...]:
-        """The same numbers, place by place; twelve fields are four places of three."""
+        """The same numbers by place: three per place, four places."""
         numbers = [getattr(self, field.name) for field in fields(self)]
         return tuple(Traffic(place, *numbers[3 * i : 3 * i + 3]) for i, place in enumerate(_PLACES))
 
 
 def count(accesses: Iterable[Access]) -> Counters:
-    """Sum accesses by space and kind; atomics and other spaces are left out."""
+    """Sum accesses by space and kind; atomics and other spaces are omitted."""
     sums = dict.fromkeys((field.name for field in fields(Counters)), 0)
     for access in accesses:
         place = f"{access.space}_{access.kind}"

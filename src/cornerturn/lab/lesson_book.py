@@ -15,7 +15,7 @@ from cornerturn.lab.lessons import Facts, Lesson
 
 
 def find_lessons(names: Sequence[str]) -> tuple[Lesson, ...]:
-    """The lessons of these names, all of them when there is none.
+    """The lessons of these names, or all of them without names.
 
     Raises:
         UsageError: no such lesson; the message suggests the nearest name.
@@ -29,7 +29,7 @@ def find_lessons(names: Sequence[str]) -> tuple[Lesson, ...]:
     return tuple(known[name] for name in dict.fromkeys(names)) or LESSONS
 
 
-# Facts of the kinds that occur again and again.
+# Facts of kinds that occur several times.
 
 
 def _passes(numbers: Numbers, name: str, place: str, expected: float) -> Fact:
@@ -55,7 +55,7 @@ def _no_faster(numbers: Numbers, candidate: str, other: str) -> Facts:
 
 
 def _compared(numbers: Numbers, one: str, other: str, accept: Callable[[float], bool]) -> Facts:
-    """How many times as fast the one kernel is as the other; nothing without a GPU."""
+    """How many times as fast as the other a kernel is; nothing without a GPU."""
     first, second = numbers.seconds(one), numbers.seconds(other)
     if first is None or second is None:
         return
@@ -63,7 +63,7 @@ def _compared(numbers: Numbers, one: str, other: str, accept: Callable[[float], 
     yield Fact(text, accept(second / first), timed=True)
 
 
-# The evidence, one function a lesson.
+# The evidence, a function per lesson.
 
 
 def _coalescing(numbers: Numbers) -> Facts:
@@ -122,7 +122,7 @@ def _padding(numbers: Numbers) -> Facts:
 
 
 def _padding_and_alignment(numbers: Numbers) -> Facts:
-    """Pad the tile of a kernel that fills it by float4, and leave the rest as it is."""
+    """Pad the tile of a kernel that fills it by float4, and change nothing else."""
     kernel = find("f32x4_shared_col2row2d")
     assert isinstance(kernel, Kernel) and isinstance(kernel.source, CudaSource)
     text, changed = re.subn(r"(float tile\[16\]\[64)(\];)", r"\1 + 1\2", kernel.source.text, count=1)

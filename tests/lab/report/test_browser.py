@@ -400,7 +400,7 @@ def test_a_warp_outside_of_the_matrix_has_no_steps(opened, tmp_path):
     browser.get(f"{page.as_uri()}#/kernel/naive")
     settle(browser)
     Select(one(browser, ".explorer .choice:nth-child(2) select")).select_by_visible_text("9")
-    assert one(browser, ".now").text == "This warp touches no memory: it lies outside of the matrix."
+    assert one(browser, ".now").text == "This warp touches no memory: it is outside the matrix."
     assert every(browser, ".timeline button") == []
     keys(browser, Keys.ARROW_RIGHT, " ", Keys.END)
 

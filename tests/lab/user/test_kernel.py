@@ -116,7 +116,7 @@ def test_the_kernel_is_found(file, text, entry):
         (
             PLAIN.replace("int cols", "int cols, float scale"),
             {**LAUNCH, "args": "x,y,rows,cols,1e300"},
-            "argument 5 is 1e+300, and a .f32",
+            "argument 5 is 1e+300: a .f32",
         ),
         (
             PLAIN.replace("int cols", "int cols, double scale"),
@@ -180,7 +180,7 @@ def test_host_code_without_nvcc_is_explained(file, monkeypatch, tmp_path):
         read_kernel(file(MAIN), LAUNCH)
     assert "could not open source file" in str(error.value)
     assert "NVRTC compiles device code only" in str(error.value)
-    assert "here stands '#include'" in str(error.value)
+    assert "this file has '#include'" in str(error.value)
     assert "nvcc, which is not on PATH" in str(error.value)
 
 

@@ -25,7 +25,7 @@ def scattered(place, rows=ROWS, cols=COLS):
     [
         (lambda r, c: r * COLS + c, "not transposed", "y holds x as it was"),
         (lambda r, c: (r * COLS + c) % ROWS * COLS + (r * COLS + c) // ROWS, "rows and cols exchanged", "as 64 x 96"),
-        (lambda r, c: c * COLS + r, "wrong pitch of y", "64 elements apart and not 96"),
+        (lambda r, c: c * COLS + r, "wrong pitch of y", "64 elements apart instead of 96"),
         (
             lambda r, c: (c // 32 * 32 + r % 32) * ROWS + r // 32 * 32 + c % 32,
             "tiles not turned",
@@ -67,7 +67,9 @@ def test_a_value_that_x_does_not_have_is_shown_as_bits():
     y[2, 1] = 0xA5A5A5A5
     found = recognise(y, x.T, x, np.ones(x.size, dtype=bool))
     assert found.kind == "wrong elements"
-    assert "1 of 20 elements are wrong; y[2, 1] is 0xa5a5a5a5, no element of x and should be x[1, 2]" in found.message
+    assert (
+        "1 of 20 elements are wrong; y[2, 1] is 0xa5a5a5a5 (not an element of x) and should be x[1, 2]" in found.message
+    )
     assert found.index == 9
 
 
@@ -79,7 +81,7 @@ def test_pitch_of_x():
     y[c, r] = x.reshape(-1)[r * rows + c]
     found = recognise(y, x.T, x, np.ones(x.size, dtype=bool))
     assert found.kind == "wrong pitch of x"
-    assert "rows of x are taken 40 elements apart and not 64" in found.message
+    assert "rows of x are taken 40 elements apart instead of 64" in found.message
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])

@@ -23,12 +23,12 @@ def name(memory, offset):
 PICTURES = {
     "coalesced": (
         request("x", "load", 4, range(0, 128, 4)),
-        "line 7: global load, 4 bytes a lane, 4 sectors in 1 line (ideal 4)",
+        "line 7: global load, 4 bytes per lane, 4 sectors in 1 line (ideal 4)",
         ["x+0 │01234567│89abcdef│ghijklmn│opqrstuv│"],
     ),
     "strided": (
         request("y", "store", 4, [4096 * n + 8 for n in range(32)]),
-        "line 7: global store, 4 bytes a lane, 32 sectors in 32 lines (ideal 4)",
+        "line 7: global store, 4 bytes per lane, 32 sectors in 32 lines (ideal 4)",
         [
             "     y+0 │··0·····│        │        │        │",
             "       ⋮  30 more like it",
@@ -37,7 +37,7 @@ PICTURES = {
     ),
     "few alike are all shown": (
         request("y", "store", 16, [0, 256, 512, 768]),
-        "line 7: global store, 16 bytes a lane, 4 sectors in 4 lines (ideal 2)",
+        "line 7: global store, 16 bytes per lane, 4 sectors in 4 lines (ideal 2)",
         [
             "  y+0 │0000····│        │        │        │",
             "y+256 │1111····│        │        │        │",
@@ -47,17 +47,17 @@ PICTURES = {
     ),
     "one word, many lanes": (
         request("x", "load", 4, [64, 64, 64, 68]),
-        "line 7: global load, 4 bytes a lane, 1 sector in 1 line (ideal 1)",
+        "line 7: global load, 4 bytes per lane, 1 sector in 1 line (ideal 1)",
         ["x+0 │        │        │03······│        │"],
     ),
     "bytes": (
         request("x", "load", 1, range(8)),
-        "line 7: global load, 1 byte a lane, 1 sector in 1 line (ideal 1)",
+        "line 7: global load, 1 byte per lane, 1 sector in 1 line (ideal 1)",
         ["x+0 │04······│        │        │        │"],
     ),
     "conflict": (
         request("shared", "load", 4, [0, 128, 4, 256]),
-        "line 7: shared load, 4 bytes a lane, 3 wavefronts (ideal 1)",
+        "line 7: shared load, 4 bytes per lane, 3 wavefronts (ideal 1)",
         [
             "      bank  0        8        16       24",
             "lanes 0-31 │02      │        │        │        │",
@@ -67,7 +67,7 @@ PICTURES = {
     ),
     "conflict in two quarters": (
         request("shared", "store", 16, [256 * n for n in range(16)]),
-        "line 7: shared store, 16 bytes a lane, 16 wavefronts (ideal 2)",
+        "line 7: shared store, 16 bytes per lane, 16 wavefronts (ideal 2)",
         [
             "      bank  0        8        16       24",
             " lanes 0-7 │0000    │        │        │        │",
@@ -80,7 +80,7 @@ PICTURES = {
     ),
     "halves": (
         request("shared", "store", 8, [0, 8, 256, 264], lanes=[0, 1, 16, 17]),
-        "line 7: shared store, 8 bytes a lane, 2 wavefronts (ideal 1)",
+        "line 7: shared store, 8 bytes per lane, 2 wavefronts (ideal 1)",
         [
             "       bank  0        8        16       24",
             " lanes 0-15 │0011    │        │        │        │",

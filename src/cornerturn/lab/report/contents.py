@@ -1,4 +1,4 @@
-"""Everything that the page shows, as one record of plain JSON: no number of it is computed again on the page."""
+"""Everything that the page shows, as one record of plain JSON; the page computes none of its numbers again."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -29,7 +29,7 @@ def contents(
     arch: str = DEFAULT_ARCH,
     step: Advance = lambda name, done: None,
 ) -> Json:
-    """Run ``entries`` on an x of rows x cols and record all that there is to see.
+    """Run ``entries`` on an x of rows x cols and record all that the page shows.
 
     Lessons are those whose kernels are all among the entries.
 
@@ -58,12 +58,12 @@ def contents(
 
 
 def steps(entries: Sequence[Kernel | View]) -> int:
-    """How many steps of work `contents` takes: one a kernel, and the lessons."""
+    """How many steps of work `contents` takes: one per kernel, and one for the lessons."""
     return len(entries) + 1
 
 
 def _kernel(entry: Kernel | View, rows: int, cols: int, arch: str, step: Advance, before: int) -> Json:
-    """One kernel: its result, and unless it did not run its source, its counts and its requests."""
+    """One kernel: its result and, if it ran, its source, counts and requests."""
     explained: list[Explanation] = []
 
     def run(kernel: Kernel) -> Run:
@@ -116,10 +116,10 @@ def _count(each: LineCount) -> Json:
 
 
 def _tile(kernel: Kernel, arch: str) -> Json | None:
-    """The tile in shared memory, plain, padded and swizzled; None where there is none, or none that can be told."""
+    """The tile in shared memory, plain, padded and swizzled; None without one, or if its layout is unknown."""
     try:
         layouts = watch_layouts(kernel, arch)
-    except CornerturnError:  # no transpose, no rectangle, or the algebra of layouts is not installed
+    except CornerturnError:  # not a transpose, no layout to show, or the algebra of layouts is not installed
         return None
     if not layouts.shared:
         return None
@@ -142,7 +142,7 @@ def _arrangement(each: Arrangement) -> Json:
 
 
 def _rows(grid: Grid) -> list[str]:
-    """Numbers below 36 as a character each, a row a string."""
+    """Numbers below 36 as a character each, a string per row."""
     return ["".join(_DIGITS[number] for number in row) for row in grid.tolist()]
 
 

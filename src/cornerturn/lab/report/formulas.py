@@ -1,7 +1,7 @@
 """Addresses as formulas: found from the addresses themselves, and checked against every one of them.
 
-An address is tried as a sum over the bits of the thread's coordinates, which takes in ``threadIdx.x / 16`` and
-``threadIdx.x % 16``, then as an exclusive or of them, which takes in swizzles.
+An address is tried as a sum over the bits of the thread's coordinates, which covers ``threadIdx.x / 16`` and
+``threadIdx.x % 16``, then as an exclusive or of them, which covers swizzles.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Threads:
-    """Who makes the accesses, one entry a lane.
+    """The threads that make the accesses, one entry per lane.
 
     Attributes:
         tx, ty: coordinates in the block.
@@ -31,7 +31,7 @@ class Threads:
 
 @dataclass(frozen=True)
 class NamedMatrix:
-    """A matrix and how its extents are called.
+    """A matrix and the names of its extents.
 
     Attributes:
         rows, cols: numbers of elements.

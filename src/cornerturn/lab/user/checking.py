@@ -20,7 +20,7 @@ SHAPES: tuple[Shape, ...] = ((256, 256), (97, 97), (288, 520), (100, 36), (67, 1
 """Square, whole tiles and ragged; more than 2**17 elements; multiples of 4 only; ragged; tiny; one row; one column."""
 
 THREADS_PER_ELEMENT, SPARE_THREADS = 64, 1 << 22
-"""A launch of more threads than these is refused; a good kernel takes at most one an element, and a ragged edge."""
+"""A launch of more threads is refused; a good kernel takes at most one thread per element, and a ragged edge."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Fault:
 
     Attributes:
         kind: its name: ``race``, ``out of bounds``, ``edge missing``, ``barrier not reached by all``, ...
-        location: ``file:line``, empty where no line is to blame.
-        message: one sentence, as seen at the first of the shapes.
-        shapes: of x, where it shows.
+        location: ``file:line``, empty where no one line is to blame.
+        message: a sentence about the first of the shapes.
+        shapes: of x, at which it occurs.
     """
 
     kind: str
@@ -55,9 +55,9 @@ class Check:
     """What `check` found.
 
     Attributes:
-        trials: one for each shape.
-        faults: each kind at each line once: first what tells the cause, then what the memory saw, then other outputs.
-        emulation: the counts of the largest trial that ran to its end, None when none did.
+        trials: one per shape.
+        faults: each kind at each line once; those that name the cause come first.
+        emulation: the counts of the largest trial that ran to its end, None if none did.
         counted: the shape of that trial.
     """
 
@@ -81,9 +81,9 @@ def check(
 ) -> Check:
     """Run ``kernel`` on the emulator at each shape and collect its faults.
 
-    Found are wrong and missing elements of y, accesses out of bounds or misaligned, reads of memory that nobody
-    wrote, races, barriers that not all threads reach, and writes to x. A kernel that waits for ever, or executes
-    what the emulator does not know, has a fault too.
+    It finds wrong and missing elements of y, accesses out of bounds or misaligned, reads of memory that was never
+    written, races, barriers that not all threads reach, and writes to x. A kernel that never ends, or executes what
+    the emulator does not know, has a fault too.
 
     Args:
         kernel: of the catalogue, or from `cornerturn.lab.read_kernel`.
@@ -127,7 +127,7 @@ def check(
 
 
 def _require_moderate(kernel: Kernel, rows: int, cols: int) -> None:
-    """Refuse a launch that would take minutes for a matrix of no such size."""
+    """Refuse a launch that would take minutes for a small matrix."""
     if kernel.refuses(rows, cols):
         return
     launch = kernel.launch(rows, cols)
@@ -136,7 +136,7 @@ def _require_moderate(kernel: Kernel, rows: int, cols: int) -> None:
     if blocks * threads > most:
         raise UsageError(
             f"{blocks} blocks of {threads} threads for an x of {rows}x{cols}: at most {most} threads are run there "
-            f"({THREADS_PER_ELEMENT} an element and {SPARE_THREADS} more): give a smaller grid"
+            f"({THREADS_PER_ELEMENT} per element and {SPARE_THREADS} more): give a smaller grid"
         )
 
 
@@ -157,14 +157,14 @@ def _try(kernel: Kernel, x: Matrix, arch: str) -> tuple[Emulation | None, list[F
     mistake = recognise(run.output, expected_output(kernel, x), x, stores.to_y >= 0)
     if mistake:
         position = int(stores.to_y[mistake.index])
-        if position < 0:  # nobody wrote it: the store that should have is one of those to y
+        if position < 0:  # never written: the store that should have done so is one of those to y
             position = int(stores.to_y.max())
         faults.append(Fault(mistake.kind, places.get(position, ""), mistake.message, (shape,)))
     return emulation, faults
 
 
 class _Stores:
-    """An observer that keeps, for each element of y, the position of the store that wrote it last; -1 for none."""
+    """An observer that keeps the position of the last store to each element of y; -1 for none."""
 
     def __init__(self, elements: int, element_bytes: int) -> None:
         self.to_y = np.full(elements, -1)
@@ -177,14 +177,14 @@ class _Stores:
 
 
 def _fatal(error: EmulatorError, shape: Shape) -> Fault:
-    """The fault of a kernel that cannot be executed to its end; messages begin with the line where there is one."""
+    """The fault of a kernel that cannot be executed to its end; its message may begin with a ``file:line``."""
     kind = "barrier not reached by all" if isinstance(error, BarrierError) else "cannot be executed"
     match = re.match(r"(\S+:\d+): (.*)", str(error), re.DOTALL)
     return Fault(kind, match[1] if match else "", match[2] if match else str(error), (shape,))
 
 
 def _merge(found: Sequence[Fault], trials: Sequence[Trial]) -> tuple[Fault, ...]:
-    """Each kind at each line once, with all of its shapes; causes before what follows from them."""
+    """Each kind at each line once, with all of its shapes; causes before their effects."""
     merged: dict[tuple[str, str], Fault] = {}
     for fault in found:
         known = merged.setdefault((fault.kind, fault.location), fault)

@@ -1,6 +1,6 @@
-"""A CUDA C++ file as text: its code without comments and strings, and the kernels that stand in it.
+"""A CUDA C++ file as text: its code without comments and strings, and the kernels in it.
 
-Everything here is one pass over the text, whatever it holds: no pattern may look back over what another has read.
+Everything here is one pass over the text, whatever it holds: no pattern looks back over what another has read.
 """
 
 import re
@@ -18,8 +18,8 @@ class CudaText:
     """A source, taken apart.
 
     Attributes:
-        code: the text with a blank for each comment and an empty string for each string.
-        comments: what follows ``//``, comment by comment.
+        code: the text with a space for each comment and an empty string for each string.
+        comments: what follows each ``//``.
     """
 
     code: str
@@ -27,7 +27,7 @@ class CudaText:
 
     @property
     def host_code(self) -> str | None:
-        """The first sign of what NVRTC does not take."""
+        """The first sign of host code, which NVRTC does not take; None without one."""
         found = _HOST_CODE.search(self.code)
         return found[0].strip() if found else None
 
@@ -64,14 +64,14 @@ def take_apart(text: str) -> CudaText:
 
 
 def _find(text: str, what: str, start: int) -> int:
-    """Where ``what`` stands next; the end of the text where it does not."""
+    """Where ``what`` is found next; the end of the text if it is not."""
     at = text.find(what, start)
     return at if at >= 0 else len(text)
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """A function that is marked ``__global__``, also where the preprocessor leaves it out.
+    """A function that is marked ``__global__``, even if the preprocessor omits it.
 
     Attributes:
         name: with its namespaces.
@@ -83,7 +83,7 @@ class Declaration:
 
 
 def kernels_in(code: str) -> list[Declaration]:
-    """The functions that are marked ``__global__`` in the code of `take_apart`, as they stand in it.
+    """The functions marked ``__global__`` in the code of `take_apart`, in its order.
 
     Example:
         >>> kernels_in("namespace a { template <typename E, int n> __global__ void k(E* x) {} }")
@@ -114,7 +114,7 @@ def _arguments(parameters: str) -> str:
 
 
 def plain_name(symbol: str) -> str | None:
-    """The name with namespaces that a symbol was made of; None for an instance of a template.
+    """The name, with namespaces, of a mangled symbol; None for an instance of a template.
 
     The names are those of the Itanium C++ ABI, https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling
 
@@ -130,5 +130,5 @@ def plain_name(symbol: str) -> str | None:
     while (length := re.compile(r"L?(\d+)").match(symbol, at)) and (start[1] or not names):
         at = length.end() + int(length[1])
         names.append(symbol[length.end() : at])
-    # An unnamed namespace has a symbol's name and none in C++.
+    # An unnamed namespace has a name in the symbol and none in C++.
     return None if symbol[at : at + 1] == "I" else "::".join(name for name in names if "_GLOBAL__" not in name)

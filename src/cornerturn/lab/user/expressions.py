@@ -1,6 +1,6 @@
 """Small arithmetic that a user writes, such as ``ceil(cols/32), rows//8``: parsed to a tree, never run as Python.
 
-Numbers are exact fractions, so ``cols/32`` is what it says and must come out whole where a whole number is needed.
+Numbers are exact fractions: ``cols/32`` must come out whole where a whole number is needed.
 """
 
 import ast
@@ -34,17 +34,17 @@ def split(text: str) -> list[ast.expr]:
     """The trees of the expressions between the commas of ``text``.
 
     Raises:
-        UsageError: it is no list of expressions, or longer than anybody writes.
+        UsageError: it is not a list of expressions, or is too long.
     """
     if len(text) > MAX_LENGTH:
         raise UsageError(f"{text[:20]}...: an expression has at most {MAX_LENGTH} characters")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise UsageError(f"{text!r} is no expression: it may hold {GRAMMAR}") from error
+        raise UsageError(f"{text!r} is not an expression: it may hold {GRAMMAR}") from error
     trees = list(tree.elts) if isinstance(tree, ast.Tuple) else [tree]
     if not trees:
-        raise UsageError(f"{text!r} is empty: give one expression or more, with commas between")
+        raise UsageError(f"{text!r} is empty: give one or more expressions, separated by commas")
     return trees
 
 
@@ -83,7 +83,7 @@ def evaluate(tree: ast.expr, names: Mapping[str, int]) -> Fraction:
                     f"{ast.unparse(tree)}: {name}() takes {'one number' if fewest == 1 else 'two or more'}"
                 )
             return Fraction(function(*(evaluate(argument, names) for argument in arguments)))
-    raise UsageError(f"{ast.unparse(tree)!r} is no arithmetic: an expression may hold {GRAMMAR}")
+    raise UsageError(f"{ast.unparse(tree)!r} is not arithmetic: an expression may hold {GRAMMAR}")
 
 
 def whole(tree: ast.expr, names: Mapping[str, int]) -> int:

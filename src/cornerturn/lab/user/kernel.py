@@ -29,11 +29,11 @@ class Recipe:
     """How a kernel is launched, in expressions over ``rows``, ``cols``, ``block.x``, ``block.y`` and ``block.z``.
 
     Attributes:
-        entry: the kernel's name, with template arguments if it has any; empty when the file has one kernel only.
+        entry: the kernel's name, with template arguments if it has any; empty if the file has only one kernel.
         block: threads along x, y, z, for example ``32,8``.
         grid: blocks along x, y, z, for example ``ceil(cols/32),ceil(rows/32)``.
-        args: one for each parameter: ``x``, ``y``, or an expression.
-        shared: dynamic shared memory, bytes a block.
+        args: one per parameter: ``x``, ``y``, or an expression.
+        shared: dynamic shared memory, bytes per block.
         element_bytes: size of an element of x and y: 1, 2, 4, 8 or 16.
     """
 
@@ -71,15 +71,15 @@ class Recipe:
 
 
 def read_kernel(path: str | PathLike[str], asked: Mapping[str, str], arch: str = DEFAULT_ARCH) -> Kernel:
-    """The kernel of a .cu file; it is compiled, because its parameters' types are needed.
+    """Read the kernel of a .cu file, and compile it, because its parameters' types are needed.
 
     Args:
         path: the file. Its header comment says how it is launched.
-        asked: values by `Recipe`'s field names; they go before the header's.
+        asked: values by `Recipe`'s field names; they override the header's.
         arch: architecture to compile for.
 
     Raises:
-        UsageError: the file cannot be read, the kernel in it is not certain, or the launch breaks a rule.
+        UsageError: the file cannot be read, it is unclear which kernel is meant, or the launch breaks a rule.
         CompileError: it does not compile; the compiler's log says why, and what NVRTC cannot take.
         MissingExtraError: NVRTC is not installed.
     """
@@ -98,7 +98,7 @@ def read_kernel(path: str | PathLike[str], asked: Mapping[str, str], arch: str =
     entry = recipe.entry or _only_kernel(_compiled(language(path.name, text, ()), parts, arch), parts, path.name)
     source = language(path.name, text, (entry,))
     rule = LaunchRule(**trees, parameters=_parameters(_compiled(source, parts, arch).image(entry)))
-    rule.launch(32, 32)  # a recipe that breaks a rule does so before any work
+    rule.launch(32, 32)  # so that a recipe breaks its rule before any work
     return Kernel(
         name=entry,
         family="user",
@@ -129,7 +129,7 @@ def _given(recipe: Recipe, option: str, file: str) -> bool:
 
 
 def _only_kernel(module: Module, parts: CudaText, file: str) -> str:
-    """The name of the one kernel that the compiler made of a source; what it says of itself only serves advice."""
+    """The name of the one kernel that the compiler made of a source; the source itself serves for advice only."""
     symbols = re.findall(r"\.entry\s+([\w$]+)", module.ptx)
     names = sorted({name for symbol in symbols if (name := plain_name(symbol))})
     if len(names) == 1:
@@ -146,7 +146,7 @@ def _only_kernel(module: Module, parts: CudaText, file: str) -> str:
 
 
 def _language(file: str, text: str, parts: CudaText) -> type[CudaSource]:
-    """What the file is compiled as: with nvcc when it holds host code and nvcc is there, else with NVRTC."""
+    """How the file is compiled: with nvcc if it holds host code and nvcc is there, else with NVRTC."""
     serves = parts.host_code and unavailable_reason(CudaProgram(file, text, ())) is None
     return CudaProgram if serves else CudaSource
 
@@ -159,8 +159,8 @@ def _compiled(source: CudaSource, parts: CudaText, arch: str) -> Module:
         if parts.host_code is None or isinstance(source, CudaProgram):
             raise
         raise CompileError(
-            f"{error}\n\nNVRTC compiles device code only: no host functions, no launches, no headers of the system; "
-            f"here stands {parts.host_code!r}.\n"
+            f"{error}\n\nNVRTC compiles device code only: no host functions, no launches, no system headers; "
+            f"this file has {parts.host_code!r}.\n"
             f"{unavailable_reason(CudaProgram(source.file, source.text, source.entries))}"
         ) from error
 
@@ -186,7 +186,7 @@ class LaunchRule:
         """The launch for an x of rows x cols.
 
         Raises:
-            UsageError: an expression does not give what is needed there.
+            UsageError: an expression does not give what its place needs.
         """
         names = {"rows": rows, "cols": cols}
         block = self._extent("block", names)
@@ -241,7 +241,7 @@ def _float(tree: ast.expr, names: Mapping[str, int], kind: str, number: int) -> 
             value = _FLOATS[kind](np.inf)
     if not np.isfinite(value):
         most = np.finfo(_FLOATS[kind]).max
-        raise UsageError(f"argument {number} is {ast.unparse(tree)}, and a .{kind} holds at most {most:.3g}")
+        raise UsageError(f"argument {number} is {ast.unparse(tree)}: a .{kind} holds at most {most:.3g}")
     return value
 
 

@@ -1,7 +1,7 @@
 """Wrong outputs that have a name: a transpose goes wrong in few ways, and each leaves its own pattern.
 
-Elements of x of 4 bytes and more all differ, so each value of y says which element of x it is. Smaller ones do not
-tell: of them only elements that were never written have a pattern.
+Elements of x of 4 bytes and more all differ, so each value of y says which element of x it is. Smaller elements
+repeat: for them only elements that were never written form a pattern.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ CAUSES = frozenset(
 )
 _TILES = (64, 32, 16, 8, 4)
 _TELLING = 4
-"""Bytes from which an element's value tells which one it is."""
+"""Elements of this many bytes and more are told apart by their value."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Mistake:
 
 
 def recognise(y: Matrix, expected: Matrix, x: Matrix, written: NDArray[np.bool_]) -> Mistake | None:
-    """Name what is wrong with ``y``, or None when every bit is right.
+    """Name what is wrong with ``y``; None if every bit is right.
 
     Args:
         y: cols x rows, what the kernel left.
@@ -83,7 +83,7 @@ def recognise(y: Matrix, expected: Matrix, x: Matrix, written: NDArray[np.bool_]
 
 
 def _sources(y: Matrix, x: Matrix) -> Index:
-    """For each element of y, flat, the flat index in x of its value; -1 for a value that x does not have."""
+    """For each element of y, flat, the flat index in x of its value; -1 for a value that is not in x."""
     values = x.reshape(-1)
     order = np.argsort(values)
     found = order[np.searchsorted(values, y.reshape(-1), sorter=order).clip(max=x.size - 1)]
@@ -91,7 +91,7 @@ def _sources(y: Matrix, x: Matrix) -> Index:
 
 
 def _patterns(rows: int, cols: int) -> list[tuple[str, str, Callable[[Index, Index], bool]]]:
-    """Kind, meaning, and whether it fits: flat indices in x, and the flat indices in y at which they are found."""
+    """Kind, meaning and test of each pattern; the test takes flat indices in x, and those in y where they are found."""
 
     def ends_up(place: Callable[[Index, Index], Index]) -> Callable[[Index, Index], bool]:
         return lambda sources, places: np.array_equal(place(sources // cols, sources % cols), places)
@@ -108,12 +108,12 @@ def _patterns(rows: int, cols: int) -> list[tuple[str, str, Callable[[Index, Ind
         ),
         (
             "wrong pitch of y",
-            f"rows of y are placed {cols} elements apart and not {rows}",
+            f"rows of y are placed {cols} elements apart instead of {rows}",
             ends_up(lambda r, c: c * cols + r),
         ),
         (
             "wrong pitch of x",
-            f"rows of x are taken {rows} elements apart and not {cols}",
+            f"rows of x are taken {rows} elements apart instead of {cols}",
             comes_from(lambda r, c: r * rows + c),
         ),
     ]
@@ -134,7 +134,7 @@ def _patterns(rows: int, cols: int) -> list[tuple[str, str, Callable[[Index, Ind
 
 
 def _missing(y: Matrix, x: Matrix, unwritten: NDArray[np.bool_]) -> Mistake:
-    """All that was written is right, and something was not."""
+    """The mistake of an output of which all that was written is right."""
     rows, cols = x.shape
     lost = unwritten.reshape(cols, rows).T
     kept_rows, kept_cols = np.flatnonzero(~lost.all(axis=1)), np.flatnonzero(~lost.all(axis=0))
@@ -153,12 +153,12 @@ def _missing(y: Matrix, x: Matrix, unwritten: NDArray[np.bool_]) -> Mistake:
 
 
 def _one(y: Matrix, expected: Matrix, x: Matrix, at: int) -> str:
-    """One wrong element, in matrix coordinates where its value is one of x's."""
+    """One wrong element, in matrix coordinates where its value is in x."""
     place = divmod(at, y.shape[1])
     got, due = (f"0x{bits_of(matrix[place]):0{2 * y.itemsize}x}" for matrix in (y, expected))
     if y.itemsize < _TELLING:
         return f"y[{place[0]}, {place[1]}] is {got} and should be {due}"
     source = int(_sources(y[place].reshape(1, 1), x)[0])
-    got = "x[{}, {}]".format(*divmod(source, x.shape[1])) if source >= 0 else f"{got}, no element of x"
+    got = "x[{}, {}]".format(*divmod(source, x.shape[1])) if source >= 0 else f"{got} (not an element of x)"
     due = "x[{}, {}]".format(*divmod(int(_sources(expected[place].reshape(1, 1), x)[0]), x.shape[1]))
     return f"y[{place[0]}, {place[1]}] is {got} and should be {due}"

@@ -19,7 +19,7 @@ _STYLES = {"right": "green", "faulty": "bold red", "refused": "yellow"}
 
 
 def check_view(found: Check, where: str) -> RenderableType:
-    """All of a check, in the order in which it is read.
+    """All of a check, in reading order.
 
     Args:
         where: what it ran on, for the title.

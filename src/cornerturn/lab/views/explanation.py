@@ -16,11 +16,11 @@ from cornerturn.lab.views import pictures
 
 _TABLE_WIDTH = 80  # characters
 _GAP = 3  # characters between columns, one of them the box's own
-_FEW = 4  # places that are all named
+_FEW = 4  # at most this many places are all named
 
 
 def explanation_view(found: Explanation) -> RenderableType:
-    """All of an explanation, in the order in which it is read."""
+    """All of an explanation, in reading order."""
     grid, block = (" x ".join(map(str, extent)) for extent in (found.launch.grid, found.launch.block))
     parts: list[RenderableType] = [
         Text(f"{found.kernel.name}, x is {found.rows} x {found.cols}: {grid} blocks of {block} threads", "bold"),
@@ -31,7 +31,7 @@ def explanation_view(found: Explanation) -> RenderableType:
         Text(f"Block {found.at[0]},{found.at[1]}, warp {found.warp}", "bold"),
     ]
     if not found.requests:
-        parts.append(Text("No lane of this warp touches memory: it lies outside of the matrix."))
+        parts.append(Text("No lane of this warp touches memory: it is outside the matrix."))
     parts += _address_tables(found)
     for number, alike in enumerate(found.requests, 1):
         parts += [Text(), Text(f"[{number}] {pictures.headline(alike.first)}"), *_repeats(found, alike)]
@@ -50,7 +50,7 @@ def _item(sentence: str) -> RenderableType:
 
 
 def _repeats(found: Explanation, alike: Alike) -> Iterable[Text]:
-    """Where the further requests of the same pattern begin."""
+    """Where further requests of the same pattern begin."""
     memory, later = alike.first.memory, alike.offsets[1:]
     if later:
         places = [f"+{at}" if memory == "shared" else found.name(memory, at) for at in later]
@@ -114,7 +114,7 @@ def _style(each: LineCount) -> str:
 
 
 def _address_tables(found: Explanation) -> Iterable[RenderableType]:
-    """As many tables as it takes to keep each within the width."""
+    """Tables of addresses, each within the width."""
     columns = [_address_column(found, number, alike.first) for number, alike in enumerate(found.requests, 1)]
     lanes = ["lane\n", *map(str, range(WARP))]
     while columns:

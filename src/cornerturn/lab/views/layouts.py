@@ -1,4 +1,4 @@
-"""Layouts as pictures: in the terminal the corner of each tile, as SVG the whole of it.
+"""Layouts as pictures: the corner of each tile for a terminal, the whole tile as SVG.
 
 Every cell holds its number, and colour only repeats it: a thread's colour is its warp's, a shared element's its bank's.
 """
@@ -18,13 +18,13 @@ from cornerturn.emulator.counters import BANKS, WARP
 from cornerturn.lab.layouts import Grid, Layouts, Passes
 from cornerturn.lab.wording import counted
 
-_SHOWN = 16  # rows and columns of a tile that a terminal gets to see
+_SHOWN = 16  # rows and columns of a tile that a terminal shows
 _CELL_WIDTH, _CELL_HEIGHT, _MARGIN = 26, 18, 16  # of an SVG, in pixels
 
 
 @dataclass(frozen=True)
 class _Picture:
-    """A grid of numbers with what is said above it.
+    """A grid of numbers with its title and notes.
 
     Attributes:
         colour: hue of a number, from 0 to 1.
@@ -92,7 +92,7 @@ def _sides(layouts: Layouts) -> Iterator[_Picture]:
     """Who reads the tile of x, who writes the tile of y."""
     for verb, matrix, side in (("reads", "x", layouts.read), ("writes", "y", layouts.write)):
         first = (side.threads < WARP) & (side.values == 0)
-        note = f"threads {side.notation}" if side.notation else "no layout of threads says this"
+        note = f"threads {side.notation}" if side.notation else "no layout describes these threads"
         yield _Picture(
             f"which thread {verb} each element of the tile of {matrix}",
             (note, f"* or a frame marks the first that each thread of warp 0 {verb}"),
@@ -103,11 +103,11 @@ def _sides(layouts: Layouts) -> Iterator[_Picture]:
 
 
 def _shared(layouts: Layouts) -> Iterator[_Picture]:
-    """The tile in shared memory, one picture for each way of placing it."""
+    """The tile in shared memory, one picture per way of placing it."""
     for each in layouts.shared:
         name = f"{each.kind}, as in this kernel" if each.own else f"{each.kind} instead"
         costs = tuple(f"{kind}: {_cost(passes)}" for kind, passes in (("store", each.store), ("load", each.load)))
-        notes = (each.notation or "no layout says this", *costs)
+        notes = (each.notation or "no layout describes it", *costs)
         yield _Picture(name, notes, each.banks, lambda bank: bank / BANKS, layouts.taken)
 
 

@@ -1,4 +1,4 @@
-"""Requests of a warp as pictures: which words of which lines and sectors they touch, or which banks and how deep.
+"""Requests of a warp as pictures: the words, sectors and lines that they touch, or the banks and how deep.
 
 A cell is a 4-byte word and shows the lane that uses it, written 0 to 9 and a to v.
 """
@@ -16,10 +16,10 @@ from cornerturn.lab.wording import counted
 
 LANES = "0123456789abcdefghijklmnopqrstuv"
 _GROUP = 8  # cells: a sector of global memory, a quarter of the banks
-_FEW = 4  # rows that look the same are all shown up to this many
+_FEW = 4  # at most this many rows that look the same are all shown
 
 Name = Callable[[str, int], str]
-"""``name(memory, byte offset)``: what lies there, for a person."""
+"""``name(memory, byte offset)``: what is there, in words."""
 
 
 class Row(NamedTuple):
@@ -28,7 +28,7 @@ class Row(NamedTuple):
     Attributes:
         label: what it is.
         cells: its 32 words.
-        moved: for each group of eight, whether it is moved; wavefronts move just the words that are used.
+        moved: whether each group of eight is moved; a wavefront moves only the words that are used.
     """
 
     label: str
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
     @property
     def looks(self) -> tuple[object, ...]:
-        """Equal for rows that differ in nothing but who uses the words, and where in global memory they lie."""
+        """Equal for rows that differ only in who uses the words, and in where in global memory they are."""
         return tuple(cell is None for cell in self.cells), self.moved, any(self.moved) or self.label
 
 
@@ -52,7 +52,7 @@ def rows_of(request: Footprint, name: Name) -> list[Row]:
 
 
 def headline(request: Footprint) -> str:
-    """What a request is and what it costs, in a line."""
+    """A request and its cost, in a line."""
     shared = request.memory == "shared"
     passes = counted(request.passes, "wavefront" if shared else "sector")
     where = "" if shared else f" in {counted(len(request.touched), 'line')}"
@@ -100,7 +100,7 @@ _CELL, _LINE, _GAP, _LABEL, _TITLE = 14, 16, 6, 150, 24  # pixels
 
 
 def svg(requests: Sequence[Alike], name: Name, title: str) -> str:
-    """All pictures below each other as one SVG: a hue for each lane, grey for what is moved and not used."""
+    """All pictures as one SVG, one below the other: a hue per lane, grey for what is moved and not used."""
     parts, y = [], _TITLE
     for alike in requests:
         parts.append(_svg_text(_GAP, y + 14, headline(alike.first), "h"))

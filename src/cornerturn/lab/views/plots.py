@@ -11,7 +11,7 @@ from cornerturn.lab.views.tables import by_size
 
 
 def file_format(path: Path) -> str:
-    """The picture format that the ending of ``path`` names, proven to work here; ask before long work.
+    """The picture format that the ending of ``path`` names, proven to work here; call it before long work.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -24,7 +24,7 @@ def file_format(path: Path) -> str:
         raise MissingExtraError(
             "--plot needs matplotlib, which is not installed: pip install 'cornerturn[plot]'"
         ) from error
-    except Exception as error:  # an environment or a configuration of its own that it does not accept
+    except Exception as error:  # matplotlib does not accept its environment or configuration
         raise UsageError(f"--plot {path}: matplotlib cannot be used here: {error}") from error
     ending = path.suffix.removeprefix(".").lower()
     known = FigureCanvasBase.get_supported_filetypes()
@@ -34,13 +34,13 @@ def file_format(path: Path) -> str:
         figure = Figure()
         figure.suptitle("a text")
         figure.savefig(BytesIO(), format=ending)
-    except Exception as error:  # whatever the programs raise that a format needs, such as LaTeX
+    except Exception as error:  # whatever a program raises that the format needs, such as LaTeX
         raise UsageError(f"--plot {path}: matplotlib cannot write {ending} here: {error}; try svg or png") from error
     return ending
 
 
 def draw(results: Sequence[Result], file: IO[bytes], format: str) -> None:
-    """Write the picture of ``results`` (of one device, one panel a size of x and of its elements) to ``file``."""
+    """Write the picture of ``results`` (of one device; one panel per size of x and of its elements) to ``file``."""
     from matplotlib.figure import Figure
 
     panels = by_size(results)

@@ -1,6 +1,6 @@
 """Results as tables for a terminal: the eye should go to what is wasted.
 
-The numbers stand in the text itself and colour only repeats them, so a table reads the same when it is piped.
+Colour only repeats what the text says, so a table reads the same when it is piped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,10 +31,10 @@ _STATUS_STYLES = {
 
 
 def bench_tables(results: Sequence[Result], where: str) -> RenderableType:
-    """One table a size of x and of its elements, each followed by what there is to say about its rows.
+    """One table per size of x and of its elements, each followed by notes on its rows.
 
     Args:
-        results: of one device, in the order they shall be shown.
+        results: of one device, in the order to show them.
         where: the device, for the titles.
     """
     parts: list[RenderableType] = []
@@ -54,7 +54,7 @@ def by_size(results: Iterable[Result]) -> dict[tuple[int, int, int], list[Result
 
 
 class FoldedName(Text):
-    """A kernel's name, which may be broken where a terminal is narrow; numbers never are."""
+    """A kernel's name, which may be broken on a narrow terminal; numbers never are."""
 
     WIDTH = 26  # columns: all names but one fit
 
@@ -80,7 +80,7 @@ def _emulator_table(results: Sequence[Result]) -> tuple[Table, str]:
 
 
 def _counts(result: Result) -> list[Text]:
-    """The cells of one emulated kernel: four places of memory, then its PTX instructions an element."""
+    """The cells of one emulated kernel: four places of memory, then its PTX instructions per element."""
     if result.counters is None or result.instructions is None:
         return [Text()] * 5
     cells = [_per_request(traffic) for traffic in result.counters.by_place()]
@@ -97,7 +97,7 @@ def _per_request(traffic: Traffic) -> Text:
 
 
 def _gpu_table(results: Sequence[Result]) -> tuple[Table, str]:
-    """The times of one size, and the roof they are measured against."""
+    """The times of one size, and the roof they are compared with."""
     table = _new_table("median\nµs", "5 - 95 %\nµs", "GB/s", "of the\ncopy roof")
     for result in results:
         table.add_row(FoldedName(result.kernel), *_times(result), _status(result))
@@ -120,7 +120,7 @@ def _times(result: Result) -> list[Text]:
 
 
 def _new_table(*headings: str) -> Table:
-    """Room for a column of names, right-aligned columns of numbers, and the verdict."""
+    """A table with a column of names, right-aligned columns of numbers, and the result."""
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     table.add_column("kernel", overflow="fold", vertical="bottom", min_width=FoldedName.WIDTH)
     for heading in headings:
@@ -135,7 +135,7 @@ def _status(result: Result) -> Text:
 
 
 def _notes(results: Sequence[Result]) -> list[Text]:
-    """Why kernels did not run, one line a reason, and why others are wrong or failed, one line a fault."""
+    """Why kernels did not run, a line per reason, and why others are wrong or failed, a line per fault."""
     reasons = dict.fromkeys(
         (result.status, result.refused) for result in results if result.status in ("refused", "not installed")
     )
@@ -150,17 +150,17 @@ def _notes(results: Sequence[Result]) -> list[Text]:
 
 
 def _number(value: float) -> str:
-    """One decimal below 10 and none from there on, nor where it would be zero; the JSON has the exact counts."""
+    """One decimal below 10, unless it is zero, and none from 10 on; the JSON has the exact counts."""
     return f"{value:.1f}".removesuffix(".0") if value < 9.95 else f"{value:.0f}"
 
 
 def _microseconds(seconds: float) -> str:
-    """Two decimals below 100 and none from there on."""
+    """Two decimals below 100 and none from 100 on."""
     return f"{seconds * 1e6:.2f}" if seconds < 99.995e-6 else f"{seconds * 1e6:,.0f}"
 
 
 def catalogue_table(entries: Sequence[Kernel | View]) -> Table:
-    """The catalogue with its lessons, family by family; beside a family that cannot be compiled here stands why."""
+    """The catalogue with its lessons, family by family; a family that cannot be compiled here shows why."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     table.add_column("kernel", no_wrap=True)
     table.add_column("lesson")
@@ -174,7 +174,7 @@ def catalogue_table(entries: Sequence[Kernel | View]) -> Table:
 
 
 def pairs_table(facts: Sequence[tuple[str, str]]) -> Table:
-    """Names and values, one a line."""
+    """Names and values, one pair per line."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for name, value in facts:
         table.add_row(Text(name, "bold"), Text(value, overflow="fold"))

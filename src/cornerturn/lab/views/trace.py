@@ -1,4 +1,4 @@
-"""A trace as text for a terminal: one step a row, then what has arrived where."""
+"""A trace as text for a terminal: one step per row, then what arrived where."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def trace_view(followed: Trace) -> RenderableType:
         Text(),
     ]
     if not followed.steps:
-        return Group(*parts, Text("This thread touches no memory: it lies outside of the matrix."))
+        return Group(*parts, Text("This thread touches no memory: it is outside the matrix."))
     return Group(*parts, _steps_table(followed.steps), Text(), _arrivals(followed))
 
 
@@ -61,14 +61,14 @@ def _where(step: Step) -> str:
 
 
 def _moved(values: Sequence[Element | None]) -> str:
-    """Which elements of x, and how many values are none."""
+    """Which elements of x are moved, and how many values are not elements of x."""
     elements = [value for value in values if value is not None]
     none = f"{len(values) - len(elements)} that are none" if elements else "none"
     return " and ".join([*([span(elements)] if elements else []), *([none] if len(elements) < len(values) else [])])
 
 
 def span(elements: Sequence[Element]) -> str:
-    """``(0, 4..7)`` for neighbours in a row, ``(4..7, 0)`` for neighbours in a column; one after the other."""
+    """``(0, 4..7)`` for neighbours in a row, ``(4..7, 0)`` for neighbours in a column; spans follow one another."""
     spans, rest = [], list(elements)
     while rest:
         (row, col), along, down = rest[0], 1, 1
@@ -87,7 +87,7 @@ def span(elements: Sequence[Element]) -> str:
 
 
 def _pieces(step: Step) -> list[tuple[str, str]]:
-    """What a store to y moves, and where to: as one piece where both are neighbours, else element by element."""
+    """What a store to y moves, and where to: in one piece where both are neighbours, else element by element."""
     values = [value for value in step.values if value is not None]
     whole = span(values), span(step.places)
     if all(") (" not in each for each in whole):
@@ -107,7 +107,7 @@ def _arrivals(followed: Trace) -> RenderableType:
                 f"x[{value.row}, {value.col}] arrives at y[{place.row}, {place.col}] "
                 f"and belongs at y[{right.row}, {right.col}]."
                 if value and right
-                else f"What arrives at y[{place.row}, {place.col}] is no element of x."
+                else f"What arrives at y[{place.row}, {place.col}] is not an element of x."
                 for value, place, right in followed.astray
             ),
             "red",
