@@ -70,8 +70,8 @@ def test_a_waste_is_named_and_so_is_the_kernel_without_it(name, moved, bottlenec
         ),
         (
             "shared_no_padding",
-            "Line 54: the words that the lanes read lie in 1 of the 32 banks, and a bank serves one word per wavefront: "
-            "the conflict is 32-way.",
+            "Line 54: the words that the lanes read lie in 1 of the 32 banks, and a bank serves one word per "
+            "wavefront: the conflict is 32-way.",
         ),
     ],
 )
