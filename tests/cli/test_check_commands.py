@@ -96,7 +96,7 @@ class TestLessons:
         done = run("lessons", "padding", "--size", "64x64", "--device", "emulator")
         assert (done.exit_code, done.stderr) == (0, "")
         assert "padding: holds\n" in done.stdout
-        assert "shared_no_padding: 32 wavefronts a shared load request" in done.stdout
+        assert "shared_no_padding: 32 wavefronts per shared load request" in done.stdout
         assert "1 of 1 lesson with evidence holds here" in done.stdout
 
     def test_evidence_that_cannot_be_computed_fails(self):

@@ -288,7 +288,7 @@ def test_lessons_have_claim_picture_evidence_and_verdict(opened):
     assert "holds" in one(card, ".badge").text
     assert len(every(card, ".thumb")) == 2
     assert len(every(card, ".thumb:first-child .words")) == 33  # the banks' numbers, then 32 wavefronts
-    assert "shared_no_padding: 32 wavefronts a shared load request" in one(card, ".evidence").text
+    assert "shared_no_padding: 32 wavefronts per shared load request" in one(card, ".evidence").text
 
 
 def test_a_lesson_shows_the_dearest_request_of_each_kernel(tmp_path, opened):
