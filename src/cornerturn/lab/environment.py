@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 
-from cornerturn import __version__
 from cornerturn.errors import CornerturnError
 from cornerturn.gpu import Device, open_device
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, build, cache_folder, compiler_version
+from cornerturn.version import package_version
 
 _LIBRARIES = ("numpy", "numba", "cuda-bindings", "cuda-core", "nvidia-cutlass-dsl", "rich", "click")
 
@@ -42,7 +42,7 @@ def describe() -> list[tuple[str, str]]:
     cache = Cache(cache_folder()).info()
     read_only = "" if cache.writable else ", not writable"
     return [
-        ("cornerturn", __version__),
+        ("cornerturn", package_version()),
         ("GPU", _gpu()),
         ("compiler", _compiler()),
         ("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),

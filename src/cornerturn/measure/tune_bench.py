@@ -43,7 +43,7 @@ def tune_device(
     Args:
         device: where to measure.
         elements: sizes in bytes.
-        progress: told how many of all `tuning.decisions` are made, which is at work, and what part of it is done.
+        progress: told how many of all `tune.decisions` are made, which is at work, and what part of it is done.
 
     Yields:
         what was found for one size, once that is kept.
@@ -89,7 +89,7 @@ def untune(target: Target) -> bool:
 
 
 class DeviceBench:
-    """A CUDA device as `tuning.Bench`; arrays alternate between so many places that they pass L2.
+    """A CUDA device as `tune.Bench`; arrays alternate between so many places that they pass L2.
 
     Raises:
         DeviceError: the device has no memory left, or fails altogether.

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from cornerturn import __version__
 from cornerturn.emulator.counters import SECTOR_BYTES
 from cornerturn.errors import CornerturnError
 from cornerturn.kernels.kernel import Kernel, View
@@ -19,6 +18,7 @@ from cornerturn.lab.report.measured import Measured
 from cornerturn.lab.report.scenes import Json, scenes
 from cornerturn.lab.run import Run
 from cornerturn.toolchain import DEFAULT_ARCH
+from cornerturn.version import package_version
 
 
 def contents(
@@ -47,7 +47,7 @@ def contents(
     numbers = Numbers(rows, cols, told=lambda name: step(f"lessons: {name}", len(entries)))
     lessons = [lesson for lesson in LESSONS if names.issuperset(lesson.kernels)]
     return {
-        "version": __version__,
+        "version": package_version(),
         "arch": arch,
         "rows": rows,
         "cols": cols,
