@@ -5,7 +5,7 @@ import pytest
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel, Launch
 from cornerturn.kernels.production_family import ELEMENTS, MAX_EXTENT, PRODUCTION
-from cornerturn.lab.bench import count
+from cornerturn.lab.counts import count
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
 from cornerturn.op.gpu.plan import plan

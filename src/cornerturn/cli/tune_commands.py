@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cornerturn.cli.options import json_option
 from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs
@@ -27,14 +28,14 @@ from cornerturn.toolchain import Cache, cache_folder
     "elements",
     multiple=True,
     type=click.Choice([str(element) for element in ELEMENTS]),
-    help="Tune for elements of so many bytes alone; may be given several times.",
+    help="Tune only for elements of this many bytes; may be given several times.",
 )
-@click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
+@json_option()
 @click.option("--forget", is_flag=True, help="Remove what was tuned for this GPU.")
 def tune(elements: tuple[str, ...], json_path: Path | None, forget: bool) -> None:
     """Measure on this GPU which tiles transpose() should take.
 
-    Without it, transpose() takes what is fastest on an H200. What is found is kept in the cache and used from then on.
+    Without it, transpose() takes what is fastest on an H200. What is found is kept in the cache and used afterwards.
     An interrupted run keeps what it has found for whole element sizes.
     """
     if forget and (elements or json_path):
@@ -73,7 +74,7 @@ def tuned_fact(ordinal: int = 0) -> str:
 
 
 def tune_table(choices: Sequence[Choice], device: DeviceFacts) -> RenderableType:
-    """What was found, a row a decision."""
+    """What was found, a row per decision."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     table.add_column("bytes", justify="right")
     for heading in ("problems", "default", "chosen"):
