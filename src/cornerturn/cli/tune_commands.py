@@ -13,11 +13,12 @@ from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs
 from cornerturn.gpu import DeviceFacts, open_device
+from cornerturn.kernels.kernel import ELEMENT_BYTES
 from cornerturn.lab.environment import device_record
 from cornerturn.measure.tune import Choice, decisions
 from cornerturn.measure.tune_bench import tune_device, untune
 from cornerturn.op.gpu.engine import target_of
-from cornerturn.op.gpu.tuned import ELEMENTS, tiles_path, tuned_elements
+from cornerturn.op.gpu.tuned import tiles_path, tuned_elements
 from cornerturn.toolchain import Cache, cache_folder
 
 
@@ -26,7 +27,7 @@ from cornerturn.toolchain import Cache, cache_folder
     "--element",
     "elements",
     multiple=True,
-    type=click.Choice([str(element) for element in ELEMENTS]),
+    type=click.Choice([str(element) for element in ELEMENT_BYTES]),
     help="Tune for elements of so many bytes alone; may be given several times.",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
@@ -49,7 +50,7 @@ def tune(elements: tuple[str, ...], json_path: Path | None, forget: bool) -> Non
     cache = Cache(cache_folder())
     if not cache.info().writable:
         raise UsageError(f"the cache {cache.folder} is not writable: set CORNERTURN_CACHE to a folder that is")
-    sizes = sorted({int(element) for element in elements}) or list(ELEMENTS)
+    sizes = sorted({int(element) for element in elements}) or list(ELEMENT_BYTES)
     choices: list[Choice] = []
     try:
         with progress_bar(len(decisions(sizes))) as advance:

@@ -24,7 +24,7 @@ import numpy as np
 from cornerturn import __version__
 from cornerturn.gpu import Buffer, Device, Replay
 from cornerturn.gpu.device import check
-from cornerturn.kernels import production
+from cornerturn.kernels.production.rows import rows
 from cornerturn.measure.bits import Bits
 from cornerturn.measure.cases import Case, distinct
 from cornerturn.measure.compare import OURS, ROOF, Comparison
@@ -90,7 +90,7 @@ def laid_out(device: Device, case: Case, dtype: str) -> Iterator[tuple[Stage, Bu
 def _copy_kernel(stage: Stage) -> Enqueue:
     """Copy x as it lies in memory, by a kernel that moves 16 bytes a thread."""
     units = math.ceil(stage.x.nbytes / 16)
-    launch = Launcher(production.rows(16, [(units, 16, 16)]), stage.device.facts.arch)
+    launch = Launcher(rows(16, [(units, 16, 16)]), stage.device.facts.arch)
     return lambda place, stream: launch(stage.places[place].x.address, stage.places[place].y.address, stream)
 
 

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from cornerturn.errors import CompileError, DeviceError
 from cornerturn.gpu import Buffer, Device, time_launches
-from cornerturn.kernels.moves import UNIT
-from cornerturn.kernels.production import Production, rows
+from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.production.axes import UNIT
+from cornerturn.kernels.production.device_code import Production
+from cornerturn.kernels.production.rows import rows
 from cornerturn.measure.bits import Bits
 from cornerturn.measure.tune import HUGE, Bench, Choice, Scale, decisions, identity, tune
 from cornerturn.op.gpu.engine import Launcher, forget_plans, target_of
@@ -72,10 +74,10 @@ def tune_target(
         def advance(made: int, label: str, part: float, before: int = before) -> None:
             progress(before + made, label, part)
 
-        tiling, choices = tune(default_for(target), [element], scale, bench, advance)
+        profile, choices = tune(default_for(target), [element], scale, bench, advance)
         if not choices:
             raise DeviceError(f"no kernel for elements of {element} bytes runs and is right on {target.name}")
-        store(target, tiling, [element])
+        store(target, profile, [element])
         forget_plans()
         before += len(decisions([element]))
         yield choices
@@ -160,7 +162,7 @@ class DeviceBench:
         return self._launchers[key]
 
     def _timed(self, launch: Callable[[int, int, int], Any], nbytes: int) -> float | None:
-        span = -(-nbytes // PLACE_BYTES) * PLACE_BYTES
+        span = ceil_div(nbytes, PLACE_BYTES) * PLACE_BYTES
         places = max(1, self.room // span)
         turn = 0
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from cornerturn.errors import DeviceError
-from cornerturn.kernels.moves import SECTOR
-from cornerturn.kernels.production import Production
+from cornerturn.kernels.production.axes import SECTOR
+from cornerturn.kernels.production.device_code import Production
 from cornerturn.op.gpu.plan import plan
-from cornerturn.op.gpu.tuned import Target, tiling_of
+from cornerturn.op.gpu.tuned import Target, profile_of
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import StridedView
 from cornerturn.toolchain import Module, compile_source
@@ -111,7 +111,7 @@ def _prepared(
 @lru_cache(maxsize=1024)
 def launcher(problem: Problem, x: int, y: int, target: Target) -> Launcher:
     """Return what launches one problem between first elements at ``x`` and ``y`` modulo 32."""
-    return Launcher(plan(problem, x, y, tiling_of(target)), target.arch)
+    return Launcher(plan(problem, x, y, profile_of(target)), target.arch)
 
 
 @cache
