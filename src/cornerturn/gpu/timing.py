@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from cornerturn.gpu.device import Device, Function, check, device_errors
+from cornerturn.gpu.device import Device, Function
+from cornerturn.gpu.driver import check, device_errors
 
 LAUNCHES_PER_GRAPH = 20
 LOW_QUANTILE, HIGH_QUANTILE = 0.05, 0.95

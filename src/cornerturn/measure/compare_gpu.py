@@ -23,13 +23,13 @@ import numpy as np
 
 from cornerturn import __version__
 from cornerturn.gpu import Buffer, Device, Replay
-from cornerturn.gpu.device import check
+from cornerturn.gpu.driver import check
 from cornerturn.kernels.production.rows import rows
 from cornerturn.measure.bits import Bits
 from cornerturn.measure.cases import Case, distinct
 from cornerturn.measure.compare import OURS, ROOF, Comparison
 from cornerturn.measure.peers_gpu import Bytes, Dispatch, Enqueue, GpuPrepare, Library, Place, Stage, first_line, ours
-from cornerturn.op.gpu.engine import Launcher
+from cornerturn.op.gpu.engine import launcher
 
 ROUNDS = 9
 ROTATION_BYTES = 1 << 31
@@ -90,7 +90,7 @@ def laid_out(device: Device, case: Case, dtype: str) -> Iterator[tuple[Stage, Bu
 def _copy_kernel(stage: Stage) -> Enqueue:
     """Copy x as it lies in memory, by a kernel that moves 16 bytes a thread."""
     units = math.ceil(stage.x.nbytes / 16)
-    launch = Launcher(rows(16, [(units, 16, 16)]), stage.device.facts.arch)
+    launch = launcher(rows(16, [(units, 16, 16)]), stage.device.facts.arch)
     return lambda place, stream: launch(stage.places[place].x.address, stage.places[place].y.address, stream)
 
 

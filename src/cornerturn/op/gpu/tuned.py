@@ -7,13 +7,14 @@ that is missing, damaged, of another format or of another device counts for noth
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from cornerturn.errors import CornerturnError, UsageError
 from cornerturn.files import read_text, refuse, replacing
+from cornerturn.gpu import DeviceFacts
 from cornerturn.kernels.kernel import ELEMENT_BYTES
 from cornerturn.kernels.production.h200 import BLOCKS_PER_MULTIPROCESSOR, H200
 from cornerturn.kernels.production.profile import Profile
@@ -26,41 +27,26 @@ WEAVE_THREADS, ROWS_ITEMS = (64, 128, 256, 512), (1, 2, 4)
 _FORMAT = "cornerturn tiles 1"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A model of device: what one profile and one machine code are for.
-
-    Attributes:
-        arch: architecture, for example ``sm_90``.
-        name: for example ``NVIDIA H200``.
-        multiprocessors: number of streaming multiprocessors.
-    """
-
-    arch: str
-    name: str
-    multiprocessors: int
-
-
-def default_for(target: Target) -> Profile:
+def default_for(device: DeviceFacts) -> Profile:
     """Return the profile of a device that nobody has tuned."""
-    return replace(H200, enough_blocks=target.multiprocessors * BLOCKS_PER_MULTIPROCESSOR)
+    return replace(H200, enough_blocks=device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR)
 
 
-def profile_of(target: Target) -> Profile:
-    """Return the profile that was tuned for ``target``, or else the default; the file is read once a process."""
+def profile_of(device: DeviceFacts) -> Profile:
+    """Return the profile that was tuned for ``device``, or else the default; the file is read once a process."""
     try:
-        return _load_once(target, cache_folder())
+        return _load_once(device, cache_folder())
     except CornerturnError:  # there is no folder to look in
-        return default_for(target)
+        return default_for(device)
 
 
-def tuned_elements(target: Target) -> tuple[int, ...]:
-    """Return the element sizes that were tuned for ``target``."""
-    return tuple(_stored(target, tiles_path(target)))
+def tuned_elements(device: DeviceFacts) -> tuple[int, ...]:
+    """Return the element sizes that were tuned for ``device``."""
+    return tuple(_stored(device, tiles_path(device)))
 
 
-def store(target: Target, profile: Profile, elements: Iterable[int]) -> Path:
-    """Keep what ``profile`` says of some element sizes for ``target``, beside what is kept of others.
+def store(device: DeviceFacts, profile: Profile, elements: Iterable[int]) -> Path:
+    """Keep what ``profile`` says of some element sizes for ``device``, beside what is kept of others.
 
     Returns:
         the file, which appears whole or not at all.
@@ -68,9 +54,9 @@ def store(target: Target, profile: Profile, elements: Iterable[int]) -> Path:
     Raises:
         UsageError: it cannot be written.
     """
-    path = tiles_path(target)
-    tuned = _stored(target, path) | {element: _entry(profile, element) for element in elements}
-    record = {"format": _FORMAT, "device": asdict(target), "elements": dict(sorted(tuned.items()))}
+    path = tiles_path(device)
+    tuned = _stored(device, path) | {element: _entry(profile, element) for element in elements}
+    record = {"format": _FORMAT, "device": _model(device), "elements": dict(sorted(tuned.items()))}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -82,13 +68,13 @@ def store(target: Target, profile: Profile, elements: Iterable[int]) -> Path:
     return path
 
 
-def forget(target: Target) -> bool:
-    """Remove what was tuned for ``target``; returns whether there was a file.
+def forget(device: DeviceFacts) -> bool:
+    """Remove what was tuned for ``device``; returns whether there was a file.
 
     Raises:
         UsageError: it cannot be removed.
     """
-    path = tiles_path(target)
+    path = tiles_path(device)
     try:
         path.unlink()
     except (FileNotFoundError, NotADirectoryError):
@@ -99,29 +85,34 @@ def forget(target: Target) -> bool:
     return True
 
 
-def tiles_path(target: Target) -> Path:
-    """Return the file that holds, or would hold, what was tuned for ``target``.
+def tiles_path(device: DeviceFacts) -> Path:
+    """Return the file that holds, or would hold, what was tuned for ``device``.
 
     Raises:
         UsageError: ``CORNERTURN_CACHE`` names no folder.
     """
-    words = re.findall(r"[a-z0-9]+", f"{target.name} {target.multiprocessors} {target.arch}".lower())
+    words = re.findall(r"[a-z0-9]+", f"{device.name} {device.multiprocessors} {device.arch}".lower())
     return cache_folder() / f"tiles-{'-'.join(words)}.json"
 
 
 @cache
-def _load_once(target: Target, _: Path) -> Profile:
-    profile = default_for(target)
-    for element, entry in _stored(target, tiles_path(target)).items():
+def _load_once(device: DeviceFacts, _: Path) -> Profile:
+    profile = default_for(device)
+    for element, entry in _stored(device, tiles_path(device)).items():
         profile = _with_entry(profile, element, entry)
     return profile
 
 
-def _stored(target: Target, path: Path) -> dict[int, dict[str, Any]]:
-    """Return what a file keeps for a target, by element size; nothing unless all of it is sound."""
+def _model(device: DeviceFacts) -> dict[str, Any]:
+    """Return what tells a model of device from others."""
+    return {"arch": device.arch, "name": device.name, "multiprocessors": device.multiprocessors}
+
+
+def _stored(device: DeviceFacts, path: Path) -> dict[int, dict[str, Any]]:
+    """Return what a file keeps for a device, by element size; nothing unless all of it is sound."""
     try:
         record = json.loads(read_text(path))
-        if record["format"] != _FORMAT or record["device"] != asdict(target):
+        if record["format"] != _FORMAT or record["device"] != _model(device):
             return {}
         stored = {int(element): entry for element, entry in record["elements"].items()}
         for element, entry in stored.items():
