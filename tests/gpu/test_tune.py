@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cornerturn.gpu import Device
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.measure.tune import KINDS, Case, Scale, decisions
 from cornerturn.measure.tune_bench import DeviceBench, tune_by, untune
 from cornerturn.op.gpu import engine as gpu_engine
@@ -35,7 +35,7 @@ def untuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     gpu_engine.forget_plans()
 
 
-@pytest.mark.parametrize("element", ELEMENT_BYTES)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 def test_every_candidate_runs_and_is_right(bench: DeviceBench, device: Device, element: int) -> None:
     """At small problems, for which one block is made enough: so the kernels are those of large ones."""
     default = replace(default_for(device.facts), enough_blocks=1)

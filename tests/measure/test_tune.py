@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cornerturn.errors import DeviceError
 from cornerturn.gpu import DeviceFacts
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.kernels.production.profile import Profile
@@ -74,7 +74,7 @@ def kind(name: str) -> Kind:
 
 
 class TestCandidates:
-    @pytest.mark.parametrize("element", ELEMENT_BYTES)
+    @pytest.mark.parametrize("element", ELEMENT_SIZES)
     @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small"])
     def test_there_are_some_and_all_obey_the_rules(self, name: str, element: int) -> None:
         found = [profile for stage in kind(name).stages for profile in stage(H200, element)]
@@ -86,7 +86,7 @@ class TestCandidates:
     @given(st.data())
     @settings(max_examples=100)
     def test_whatever_tile_is_refined_the_rules_are_kept(self, data: st.DataObject) -> None:
-        element, ragged = data.draw(st.sampled_from(ELEMENT_BYTES)), data.draw(st.booleans())
+        element, ragged = data.draw(st.sampled_from(ELEMENT_SIZES)), data.draw(st.booleans())
         sizes = st.sampled_from([(1 << 10, 1 << 12), tuning.SMALL_TILES, tuning.LARGE_TILES, (1 << 14, 1 << 16)])
         shapes = list(tuning.tiles(element, ragged, data.draw(sizes), data.draw(st.sampled_from([(2, 4), (8, 16)]))))
         if not shapes:
@@ -101,14 +101,14 @@ class TestCandidates:
 
     def test_every_candidate_is_planned_for_its_problems(self) -> None:
         """At the scale of the device the default was found on, so that no measurement there is for nothing."""
-        for element, decided in decisions(ELEMENT_BYTES):
+        for element, decided in decisions(ELEMENT_SIZES):
             problems = [case.problem(element) for case in decided.cases(element, SCALE)]
             for stage in decided.stages:
                 profiles = list(stage(H200, element))
                 plans = {tuple(tuning.identity(plan(problem, 0, 0, one)) for problem in problems) for one in profiles}
                 assert len(plans) >= len(profiles) - 1  # a ragged table has no small tiles by default
 
-    @pytest.mark.parametrize("element", ELEMENT_BYTES)
+    @pytest.mark.parametrize("element", ELEMENT_SIZES)
     @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small", "short axis"])
     def test_a_sample_is_right_on_the_emulator(self, name: str, element: int) -> None:
         profiles = [profile for stage in kind(name).stages for profile in stage(H200, element)]
@@ -123,7 +123,7 @@ class TestCandidates:
 class TestProblems:
     def test_the_default_solves_each_kind_by_what_the_kind_decides(self) -> None:
         kernels = {"aligned": "tile<{}, ", "ragged": "tile<{}, ", "short axis": "weave<{}, ", "whole rows": "rows<{}, "}
-        for element, decided in decisions(ELEMENT_BYTES):
+        for element, decided in decisions(ELEMENT_SIZES):
             for case in decided.cases(element, SCALE):
                 entry = plan(case.problem(element), 0, 0).entry
                 assert entry.startswith(kernels[decided.name.split(",")[0]].format(element)), (decided.name, entry)
@@ -132,7 +132,7 @@ class TestProblems:
 
     @pytest.mark.parametrize("scale", [Scale.of(4 << 20, 160), SCALE, Scale.of(126 << 20, 1184)])
     def test_they_are_as_large_as_the_scale_says(self, scale: Scale) -> None:
-        for element, decided in decisions(ELEMENT_BYTES):
+        for element, decided in decisions(ELEMENT_SIZES):
             wanted = {"huge": tuning.HUGE * scale.large, "small": scale.small}.get(
                 decided.name.rpartition(", ")[2], scale.large
             )
@@ -183,9 +183,9 @@ class TestFastest:
 
 class TestChoice:
     def test_where_nothing_is_faster_the_default_stays(self) -> None:
-        profile, choices = tune(H200, ELEMENT_BYTES, SCALE, FakeBench(), ignore)
+        profile, choices = tune(H200, ELEMENT_SIZES, SCALE, FakeBench(), ignore)
         assert profile == H200
-        assert len(choices) == len(decisions(ELEMENT_BYTES)) == 27
+        assert len(choices) == len(decisions(ELEMENT_SIZES)) == 27
         assert all(choice.chosen == choice.default and choice.gain == 0 for choice in choices)
 
     @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ class TestChoice:
             ("tile<2, 64, 64, 4, 64, false, 2", 2, "ragged", "64x64x4, 64 threads, 16 resident"),
             ("tile<8, 16, 32, 1, 128, false, 2", 8, "ragged, small", "16x32x1, 128 threads, wide reads, 8 resident"),
             ("weave<2, 3, 256", 2, "short axis", "256 threads"),
-            ("rows<16, 128, 4", 16, "whole rows", "4 a thread"),
+            ("rows<16, 128, 4", 16, "whole rows", "4 per thread"),
         ],
     )
     def test_what_is_faster_is_chosen_and_planned(self, entry: str, element: int, name: str, chosen: str) -> None:

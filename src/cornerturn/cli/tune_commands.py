@@ -13,7 +13,7 @@ from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs
 from cornerturn.gpu import DeviceFacts, facts_of, open_device
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.lab.environment import device_record
 from cornerturn.measure.tune import Choice, decisions
 from cornerturn.measure.tune_bench import tune_device, untune
@@ -26,7 +26,7 @@ from cornerturn.toolchain import Cache, cache_folder
     "--element",
     "elements",
     multiple=True,
-    type=click.Choice([str(element) for element in ELEMENT_BYTES]),
+    type=click.Choice([str(element) for element in ELEMENT_SIZES]),
     help="Tune for elements of so many bytes alone; may be given several times.",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
@@ -48,7 +48,7 @@ def tune(elements: tuple[str, ...], json_path: Path | None, forget: bool) -> Non
     cache = Cache(cache_folder())
     if not cache.info().writable:
         raise UsageError(f"the cache {cache.folder} is not writable: set CORNERTURN_CACHE to a folder that is")
-    sizes = sorted({int(element) for element in elements}) or list(ELEMENT_BYTES)
+    sizes = sorted({int(element) for element in elements}) or list(ELEMENT_SIZES)
     choices: list[Choice] = []
     try:
         with progress_bar(len(decisions(sizes))) as advance:

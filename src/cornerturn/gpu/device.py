@@ -22,7 +22,7 @@ PLAIN_SHARED_BYTES = 48 * 1024
 
 
 def open_device(ordinal: int = 0) -> "Device":
-    """The CUDA device number ``ordinal``, ready for work.
+    """Return the CUDA device number ``ordinal``, ready for work.
 
     Raises:
         DeviceError: cuda-bindings or cuda-core is not installed, or there is no driver or no such device.
@@ -51,7 +51,7 @@ def open_device(ordinal: int = 0) -> "Device":
 
 
 def unavailable_reason(ordinal: int = 0) -> str | None:
-    """Why device ``ordinal`` cannot be used, or None when it can."""
+    """Return why device ``ordinal`` cannot be used, or None when it can."""
     try:
         open_device(ordinal)
     except DeviceError as error:
@@ -93,28 +93,28 @@ class Device:
             check(driver.cuCtxSetCurrent(previous))
 
     def free_bytes(self) -> int:
-        """Device memory that can be allocated now."""
+        """Return the bytes of device memory that can be allocated now."""
         from cuda.bindings import driver
 
         with self.current():
             return int(check(driver.cuMemGetInfo())[0])
 
     def allocate(self, nbytes: int) -> "Buffer":
-        """Device memory of ``nbytes`` (> 0) bytes with undefined content.
+        """Return device memory of ``nbytes`` (> 0) bytes with undefined content.
 
         Raises:
-            DeviceError: the device has not so much memory free.
+            DeviceError: the device has less memory free.
         """
         return Buffer(self, nbytes)
 
     def upload(self, array: NDArray[Any]) -> "Buffer":
-        """A new buffer that holds the elements of ``array`` in C order."""
+        """Return a new buffer that holds the elements of ``array`` in C order."""
         buffer = self.allocate(array.nbytes)
         buffer.upload(array)
         return buffer
 
     def load(self, cubin: bytes, symbol: str, name: str | None = None) -> "Function":
-        """The kernel ``symbol`` of ``cubin``; messages call it ``name``.
+        """Return the kernel ``symbol`` of ``cubin``; messages call it ``name``.
 
         Raises:
             DeviceError: the code is not for this device, or has no such kernel.
@@ -122,18 +122,18 @@ class Device:
         return Function(self, cubin, symbol, name or symbol)
 
     def load_ptx(self, ptx: str, symbol: str) -> "Function":
-        """The kernel ``symbol`` of ``ptx``, which the driver compiles for this device."""
+        """Return the kernel ``symbol`` of ``ptx``, which the driver compiles for this device."""
         return Function(self, ptx.encode(), symbol, symbol)
 
     def create_event(self) -> Any:
-        """A ``cuda.core`` event that records its time."""
+        """Return a ``cuda.core`` event that records its time."""
         from cuda.core import EventOptions
 
         with self.current():
             return self._core_device.create_event(EventOptions(timing_enabled=True))
 
     def create_graph_builder(self) -> Any:
-        """A ``cuda.core`` graph builder that captures on a stream of its own."""
+        """Return a ``cuda.core`` graph builder that captures on a stream of its own."""
         with self.current():
             return self._core_device.create_graph_builder()
 
@@ -177,7 +177,7 @@ class Buffer:
             check(driver.cuStreamSynchronize(stream.handle))
 
     def download(self, shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        """A NumPy array of ``shape`` and ``dtype`` with what the buffer starts with."""
+        """Return a NumPy array of ``shape`` and ``dtype`` with what the buffer starts with."""
         from cuda.bindings import driver
 
         array = np.empty(shape, dtype)

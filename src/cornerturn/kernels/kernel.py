@@ -11,8 +11,8 @@ Argument = str | np.generic
 structure."""
 
 INT32_MAX = 2**31 - 1
-ELEMENT_BYTES = (1, 2, 4, 8, 16)
-"""The sizes that an element can have."""
+ELEMENT_SIZES = (1, 2, 4, 8, 16)
+"""Bytes that an element can have."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Launch:
         grid: blocks along x, y, z.
         block: threads along x, y, z.
         arguments: in the order of the kernel's parameters.
-        shared_bytes: dynamic shared memory, bytes a block.
+        shared_bytes: dynamic shared memory, bytes per block.
     """
 
     grid: Extent
@@ -111,7 +111,7 @@ class Kernel:
         family: ``handwritten``, ``textbook``, ``cute``, ``controls``, ``production``, ...
         source: what the kernel is compiled from.
         entry: which of ``source.entries`` it is.
-        element_bytes: size of one matrix element, one of ELEMENT_BYTES.
+        element_bytes: size of one matrix element, one of ELEMENT_SIZES.
         launch: ``launch(rows, cols)``, the launch for an x of rows x cols.
         refuses: ``refuses(rows, cols)``, the rule that the shape breaks, or None when the kernel accepts it.
         lesson: one sentence: what changed against the kernel's predecessor and what that does to the counts.

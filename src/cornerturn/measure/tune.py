@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.axes import UNIT
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.h200 import H200
@@ -24,6 +24,7 @@ from cornerturn.kernels.production.tile_shape import MAX_RESIDENT_THREADS, TileS
 from cornerturn.op.gpu.plan import plan
 from cornerturn.op.gpu.tuned import ROWS_ITEMS, WEAVE_THREADS
 from cornerturn.op.problem import Problem, canonical
+from cornerturn.op.strided_view import c_order
 
 MARGIN = 0.01
 """Part of the default's time that a candidate must save, in the lower quartile of the rounds."""
@@ -43,7 +44,7 @@ GROUPS = (None, (8, 8), (16, 16), (2, 64), (4, 32), (8, 32), (32, 8))
 HUGE = 8
 """Times a large problem that the largest one may be."""
 REGISTERS = 65536
-REGISTERS_A_THREAD = (40, 48, 64, 80)
+THREAD_REGISTERS = (40, 48, 64, 80)
 """What the blocks that should be resident may leave each thread of a multiprocessor's registers."""
 
 
@@ -61,7 +62,7 @@ class Scale:
 
     @classmethod
     def of(cls, l2_bytes: int, enough_blocks: int) -> "Scale":
-        """Return the scale of a device with so large an L2 that is busy with so many blocks."""
+        """Return the scale of a device, by the size of its L2 and the blocks that keep it busy."""
         power = 1 << (4 * l2_bytes).bit_length() - 1
         return cls(min(max(power, 32 << 20), 128 << 20), 2048 * enough_blocks)
 
@@ -96,10 +97,10 @@ class Case:
     axes: tuple[int, ...] = (1, 0)
 
     def problem(self, element: int) -> Problem:
-        """Return it for elements of so many bytes."""
+        """Return it for elements of ``element`` bytes."""
         result = tuple(self.shape[axis] for axis in self.axes)
-        strides = _c_strides(self.shape, element)
-        return canonical(element, result, tuple(strides[axis] for axis in self.axes), _c_strides(result, element))
+        source = c_order(self.shape, element).permuted(self.axes)
+        return canonical(element, result, source.strides, c_order(result, element).strides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class Kind:
     cases: Callable[[int, Scale], Sequence[Case]]
     stages: tuple[Callable[[Profile, int], Iterable[Profile]], ...]
     show: Callable[[Profile, int], str]
-    elements: tuple[int, ...] = ELEMENT_BYTES
+    elements: tuple[int, ...] = ELEMENT_SIZES
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +301,7 @@ def _refine_stage(table: str) -> Callable[[Profile, int], Iterator[Profile]]:
 
     def candidates(profile: Profile, element: int) -> Iterator[Profile]:
         first, *rest = getattr(profile, table)[element]
-        residents = {1, *(max(1, REGISTERS // (registers * first.threads)) for registers in REGISTERS_A_THREAD)}
+        residents = {1, *(max(1, REGISTERS // (registers * first.threads)) for registers in THREAD_REGISTERS)}
         never_wide = table == "ragged" and element in profile.loose_narrow
         for wide, resident in product((False,) if never_wide else (True, False), sorted(residents)):
             if resident * first.threads <= MAX_RESIDENT_THREADS:
@@ -331,7 +332,7 @@ def _with(profile: Profile, table: str, element: int, value: object) -> Profile:
 
 
 def _sides(nbytes: int, element: int) -> tuple[int, int]:
-    """Return rows and columns, powers of two, of a matrix of so many bytes, a power of two as well."""
+    """Return rows and columns of a matrix of ``nbytes`` bytes; all of them are powers of two."""
     power = (nbytes // element).bit_length() - 1
     return 1 << (power + 1) // 2, 1 << power // 2
 
@@ -403,10 +404,6 @@ def _show_group(profile: Profile, element: int) -> str:
     return f"groups of {group[0]}x{group[1]} tiles" if group else "no groups"
 
 
-def _c_strides(shape: Sequence[int], element: int) -> tuple[int, ...]:
-    return tuple(element * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-
-
 KINDS = (
     Kind("aligned", _aligned, (_tile_stage("aligned", True), _refine_stage("aligned")), _show_tiles("aligned", True)),
     Kind("aligned, huge", _aligned_huge, (_group_stage,), _show_group, (16,)),
@@ -414,6 +411,6 @@ KINDS = (
     Kind("ragged", _ragged, (_tile_stage("ragged", True), _refine_stage("ragged")), _show_tiles("ragged", True)),
     Kind("ragged, small", _ragged_small, (_tile_stage("ragged", False),), _show_tiles("ragged", False)),
     Kind("short axis", _short_axis, (_weave_stage,), lambda profile, e: f"{profile.weave_threads[e]} threads"),
-    Kind("whole rows", _whole_rows, (_rows_stage,), lambda profile, e: f"{profile.rows_items[e]} a thread", (16,)),
+    Kind("whole rows", _whole_rows, (_rows_stage,), lambda profile, e: f"{profile.rows_items[e]} per thread", (16,)),
 )
 """Every decision; those further down build on those above."""

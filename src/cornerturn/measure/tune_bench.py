@@ -45,7 +45,7 @@ def tune_device(
     Args:
         device: where to measure.
         elements: sizes in bytes.
-        progress: told how many of all `tuning.decisions` are made, which is at work, and what part of it is done.
+        progress: told how many of all `decisions` are made, which is at work, and what part of it is done.
 
     Yields:
         what was found for one size, once that is kept.
@@ -94,7 +94,7 @@ def untune(device: DeviceFacts) -> bool:
 
 
 class DeviceBench:
-    """A CUDA device as `tuning.Bench`; arrays alternate between so many places that they pass L2.
+    """A CUDA device as a `Bench`; arrays alternate between enough places to pass L2.
 
     Raises:
         DeviceError: the device has no memory left, or fails altogether.

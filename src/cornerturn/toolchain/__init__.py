@@ -4,7 +4,7 @@ from cornerturn.toolchain.cache import Cache, CacheInfo, cache_folder
 from cornerturn.toolchain.compilation import DEFAULT_ARCH, build, compile_source, unavailable_reason
 from cornerturn.toolchain.image import Image
 from cornerturn.toolchain.module import Module
-from cornerturn.toolchain.nvrtc import compiler_version, supported_archs
+from cornerturn.toolchain.nvrtc import compiler_version
 
 __all__ = [
     "DEFAULT_ARCH",
@@ -16,6 +16,5 @@ __all__ = [
     "cache_folder",
     "compile_source",
     "compiler_version",
-    "supported_archs",
     "unavailable_reason",
 ]

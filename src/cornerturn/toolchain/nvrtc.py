@@ -29,11 +29,6 @@ def compiler_version() -> str:
     return f"nvrtc {major}.{minor}"
 
 
-def supported_archs() -> tuple[str, ...]:
-    """Architectures that the installed NVRTC compiles for, oldest first: ``("sm_75", "sm_80", ...)``."""
-    return tuple(f"sm_{number}" for number in sorted(_call(_nvrtc().nvrtcGetSupportedArchs)))
-
-
 def compile_with_nvrtc(source: CudaSource, arch: str) -> Module:
     """Compile every entry of ``source`` for ``arch``, for example ``sm_90``.
 
@@ -103,7 +98,7 @@ def _read(size_of: Any, read: Any, program: Any) -> str:
 def _check_arch(arch: str) -> None:
     match = re.fullmatch(r"(sm_(\d+))([af]?)", arch)
     first_with_suffix = {"": 0, "a": 90, "f": 100}  # architecture- and family-specific code began with these
-    known = supported_archs()
+    known = tuple(f"sm_{number}" for number in sorted(_call(_nvrtc().nvrtcGetSupportedArchs)))  # oldest first
     if match is None or match[1] not in known or int(match[2]) < first_with_suffix[match[3]]:
         raise UsageError(f"unknown architecture {arch!r}: {compiler_version()} compiles for {', '.join(known)}")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.box import box
 
 from ...emulated_move import moved_axes, run
@@ -22,7 +22,7 @@ BOXES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize("element", ELEMENT_BYTES)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 @pytest.mark.parametrize(("shape", "order"), BOXES)
 def test_box(element: int, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
     run(box(element, moved_axes(shape, order, element)), shape, order, element, element % 16, 3 * element)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.kernels.production.tile import HALO
 
 
-@pytest.mark.parametrize("element", ELEMENT_BYTES)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 def test_every_tile_obeys_the_rules(element: int) -> None:
     whole = [*H200.aligned[element], *H200.near[element], *H200.loose.get(element, ())]
     assert [shape.broken_rule(element) for shape in whole] == [None] * len(whole)

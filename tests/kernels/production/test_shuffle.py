@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.shuffle import shuffle
 
 from ...emulated_move import moved_axes, run
 
 
-@pytest.mark.parametrize("element", ELEMENT_BYTES)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 def test_shuffle(element: int) -> None:
     """Blocks smaller than a unit and of many; fewer than a thread block takes, and more."""
     for shape, order, x_skew, y_skew in (

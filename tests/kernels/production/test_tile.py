@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cornerturn.emulator import Memory
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production import tile as module
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.tile_shape import TileShape
@@ -32,7 +32,7 @@ def matrix(element: int, shape: tuple[int, int], tile: TileShape, x_units: bool 
     return module.tile(element, rows, cols, [], tile, x_units, halo)
 
 
-@pytest.mark.parametrize("element", ELEMENT_BYTES)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 def test_an_aligned_tile_wastes_nothing(element: int) -> None:
     emulation = run(matrix(element, (256, 256), ALIGNED[element]), (256, 256), (1, 0), element)
     for access in emulation.accesses:
@@ -45,7 +45,7 @@ def test_an_aligned_tile_wastes_nothing(element: int) -> None:
             assert access.wavefronts == access.wavefronts_ideal
 
 
-@pytest.mark.parametrize("element", ELEMENT_BYTES)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 @pytest.mark.parametrize("group", [None, (2, 2), (3, 5)])
 def test_an_aligned_tile_at_edges(element: int, group: tuple[int, int] | None) -> None:
     tile = ALIGNED[element]
@@ -54,7 +54,7 @@ def test_an_aligned_tile_at_edges(element: int, group: tuple[int, int] | None) -
         run(matrix(element, shape, tile), shape, (1, 0), element)
 
 
-@pytest.mark.parametrize(("element", "halo"), [*((element, 2) for element in ELEMENT_BYTES), (4, 1)])
+@pytest.mark.parametrize(("element", "halo"), [*((element, 2) for element in ELEMENT_SIZES), (4, 1)])
 @pytest.mark.parametrize("skews", [(0, 0), (1, 3)])
 def test_a_ragged_tile(element: int, halo: int, skews: tuple[int, int]) -> None:
     x_skew, y_skew = (element * skew for skew in skews)
@@ -63,7 +63,7 @@ def test_a_ragged_tile(element: int, halo: int, skews: tuple[int, int]) -> None:
         run(kernel, shape, (1, 0), element, x_skew, y_skew)
 
 
-@pytest.mark.parametrize("element", ELEMENT_BYTES)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 def test_ragged_rows_are_written_by_whole_sectors(element: int) -> None:
     shape = (481, 255)
     emulation = run(matrix(element, shape, RAGGED[element], element == 16, 2), shape, (1, 0), element)
@@ -72,7 +72,7 @@ def test_ragged_rows_are_written_by_whole_sectors(element: int) -> None:
     assert bytes_written <= 32 * sectors <= 1.06 * bytes_written  # half sectors at the two ends of a row alone
 
 
-@pytest.mark.parametrize("element", ELEMENT_BYTES)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 @pytest.mark.parametrize(("shape", "x_units", "halo"), [((48, 3, 64), True, 0), ((41, 3, 57), False, 2)])
 def test_batches_of_tiles(element: int, shape: tuple[int, int, int], x_units: bool, halo: int) -> None:
     cols, batch, rows = moved_axes(shape, (2, 1, 0), element)

@@ -2,11 +2,12 @@
 
 import pytest
 
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.grid import SHARED_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.kernels.production.tile import HALO, tile
-from cornerturn.kernels.production.tile_shape import SHARED_BYTES, TileShape, fitting_ragged_tiles, fitting_tiles
+from cornerturn.kernels.production.tile_shape import TileShape, fitting_ragged_tiles, fitting_tiles
 from cornerturn.toolchain import compile_source
 
 from ...emulated_move import run
@@ -70,12 +71,12 @@ class TestRules:
             laid(4, TileShape(32, 64, 4, 256), 0)
 
     def test_shared_memory_is_what_the_launch_asks_for(self) -> None:
-        for element in ELEMENT_BYTES:
+        for element in ELEMENT_SIZES:
             for shape in H200.aligned[element]:
                 assert laid(element, shape, 0).launch.shared_bytes == shape.shared_bytes(element) <= SHARED_BYTES
 
 
-@pytest.mark.parametrize("element", ELEMENT_BYTES)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 @pytest.mark.parametrize("halo", [0, HALO])
 def test_tiles_that_fit_are_right(element: int, halo: int) -> None:
     """One for each number of units across, and for few rows each number of units down."""

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cornerturn.errors import UsageError
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.op.gpu.plan import plan
 from cornerturn.op.problem import Problem, canonical
@@ -88,7 +88,7 @@ def test_the_kernel_of_a_problem(shape: Shape, axes: Shape, kernel: str) -> None
     assert plan(transposition(shape, axes, 2), 0, 0).entry.startswith(kernel)
 
 
-@pytest.mark.parametrize("element", ELEMENT_BYTES)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 @pytest.mark.parametrize(("shape", "axes", "kernel"), CASES)
 def test_every_plan_is_right(shape: Shape, axes: Shape, kernel: str, element: int) -> None:
     x, y = (0, 0) if element in (2, 16) else (element, 3 * element)
@@ -98,7 +98,7 @@ def test_every_plan_is_right(shape: Shape, axes: Shape, kernel: str, element: in
 @given(st.data())
 @settings(max_examples=60)
 def test_any_permutation(data: st.DataObject) -> None:
-    element = data.draw(st.sampled_from(ELEMENT_BYTES))
+    element = data.draw(st.sampled_from(ELEMENT_SIZES))
     shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 5, 8, 16, 33]), min_size=1, max_size=4)))
     axes = tuple(data.draw(st.permutations(range(len(shape)))))
     x, y = (element * data.draw(st.integers(0, 32 // element)) for _ in range(2))
@@ -174,7 +174,7 @@ def test_an_axis_beyond_31_bits_is_refused() -> None:
 
 
 def test_no_weave_needs_more_shared_memory_than_any_kernel_gets() -> None:
-    profile = replace(H200, weave_threads=dict.fromkeys(ELEMENT_BYTES, 256))
+    profile = replace(H200, weave_threads=dict.fromkeys(ELEMENT_SIZES, 256))
     for short in range(2, 17):
         for long in (4096, 4097):
             chosen = plan(transposition((short, long), (1, 0), 4), 0, 0, profile)

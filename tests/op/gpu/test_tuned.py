@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cornerturn.errors import UsageError
 from cornerturn.gpu import DeviceFacts
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.kernels.production.profile import Profile
 from cornerturn.kernels.production.tile import HALO
@@ -177,7 +177,7 @@ class TestDamage:
 
 
 def assert_takes(profile: Profile) -> None:
-    for element in ELEMENT_BYTES:
+    for element in ELEMENT_SIZES:
         assert not any(shape.broken_rule(element) for shape in profile.aligned[element])
         assert not any(shape.broken_rule(element, HALO) for shape in profile.ragged[element])
         assert profile.weave_threads[element] in tuned.WEAVE_THREADS

@@ -3,7 +3,7 @@
 Each value was found by measurement on that device, as docs/performance-notes.md says ("what it took", by number).
 """
 
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.profile import Profile
 from cornerturn.kernels.production.tile_shape import TileShape
 
@@ -54,7 +54,7 @@ H200 = Profile(
     # Wide reads of small elements lose 2 to 5% unless rows begin on what they fetch (7).
     loose_narrow=(1, 2),
     # Threads from 32 to 512 change weave by less than 0.3% (short axes, below the list).
-    weave_threads=dict.fromkeys(ELEMENT_BYTES, 128),
+    weave_threads=dict.fromkeys(ELEMENT_SIZES, 128),
     weave_units=16,
     # Longer records are faster by tiles; odd ones of small elements not, as no tile fits them.
     weave_longest=31,
@@ -70,7 +70,7 @@ H200 = Profile(
     ragged_rows_bytes=2048,
     shifted_element=2,
     # One unit per thread and small blocks for long rows; two units and blocks of 4 x 4 rows for short ones (9).
-    rows_items=dict.fromkeys(ELEMENT_BYTES, 1),
+    rows_items=dict.fromkeys(ELEMENT_SIZES, 1),
     short_row_bytes=128,
     long_row_threads=128,
     block_rows=4,

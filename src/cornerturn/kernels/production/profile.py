@@ -27,7 +27,7 @@ class Profile:
         enough_blocks: blocks that keep the device busy.
         similar_cost: a tile further down its table must save more than this, or the one above it is taken.
         waste_limit: a matrix that fills less than this part of its tiles goes element by element.
-        group_pitch: tiles are numbered in groups where rows lie multiples of so many bytes apart.
+        group_pitch: tiles are numbered in groups where rows lie multiples of this many bytes apart.
         keep_bytes: from this size on, x and y do not fit L2 together, and lines of x are kept there longer.
         loose_narrow: element sizes whose reads are not wide unless rows of x begin on what a wide read fetches.
         weave_units: units of 16 bytes along the long axis that make a warp of its own worth it.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.grid import SHARED_BYTES, ceil_div
 from cornerturn.kernels.production.axes import SECTOR, UNIT, MoveAxis, count_blocks, ends_in, pack_axes, room_for
 from cornerturn.kernels.production.device_code import DeviceCode, Production
 
@@ -10,8 +10,6 @@ TALL_BYTES, WIDE_BYTES = 384, 240
 """A tile's row of y and its row of x, about."""
 TABLE = 1024
 """Entries of the kernel's table, of 2 bytes each."""
-SHARED_BYTES = 48 * 1024 - 2 * TABLE
-"""Shared memory that a block may take beside the table; one of every device has 48 KiB."""
 
 _CODE = DeviceCode("records")
 
@@ -56,6 +54,6 @@ def records(
 def record_tile(size: int) -> tuple[int, int]:
     """Return the rows and columns of a tile of records of ``size`` bytes: rows of y in whole lines of windows."""
     tall = ceil_div(TALL_BYTES, 64 * size) * 64
-    units = SHARED_BYTES // (UNIT * (tall + ceil_div(SECTOR, size)))
+    units = (SHARED_BYTES - 2 * TABLE) // (UNIT * (tall + ceil_div(SECTOR, size)))
     wide = (units - 2 + units % 2) * UNIT  # an odd number of units, of which a row meets one more than it fills
     return tall, min(wide, WIDE_BYTES) // (8 * size) * 8

@@ -35,8 +35,8 @@ def _lay(element: int, rows_: int, cols: int) -> Production:
 
 def _lesson(element: int) -> str:
     return (
-        "follows y element by element, four a thread and without shared memory, for shapes that fit no tile, and on a "
-        f"large matrix takes 32 sectors a load where {element} would do."
+        "follows y element by element, four per thread and without shared memory, for shapes that fit no tile, and on "
+        f"a large matrix takes 32 sectors per load where {element} would do."
     )
 
 

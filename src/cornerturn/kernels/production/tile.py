@@ -7,7 +7,7 @@ begin anywhere.
 from collections.abc import Sequence
 
 from cornerturn.kernels.grid import Rule, ceil_div
-from cornerturn.kernels.kernel import ELEMENT_BYTES, Kernel
+from cornerturn.kernels.kernel import ELEMENT_SIZES, Kernel
 from cornerturn.kernels.production.axes import SECTOR, UNIT, MoveAxis, count_blocks, ends_in, pack_axes, room_for
 from cornerturn.kernels.production.device_code import DeviceCode, Production
 from cornerturn.kernels.production.entry import axes_of, kernel
@@ -144,7 +144,7 @@ def _lesson_of_ragged(element: int) -> str:
 KERNELS: tuple[Kernel, ...] = (
     *(
         kernel("tile", size, _aligned, (_whole_units(size), _whole_sectors(size)), _lesson_of_aligned(size))
-        for size in ELEMENT_BYTES
+        for size in ELEMENT_SIZES
     ),
-    *(kernel("ragged", size, _ragged, (), _lesson_of_ragged(size)) for size in ELEMENT_BYTES),
+    *(kernel("ragged", size, _ragged, (), _lesson_of_ragged(size)) for size in ELEMENT_SIZES),
 )

@@ -73,7 +73,7 @@ def run_tile(element: int, rows: int, cols: int) -> TileShape:
 
 
 def _short_rows(element: int) -> Rule:
-    """Refuse rows of y that are no unit or fit no tile."""
+    """Refuse rows of y that are shorter than a unit or longer than a tile."""
     least, most = UNIT // element, H200.run_limit[element]
     return lambda rows, cols: None if least <= rows <= most else f"rows must be {least} to {most}: got {rows}"
 

@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.grid import SHARED_BYTES, ceil_div
 from cornerturn.kernels.production.axes import UNIT
 
-SHARED_BYTES = 48 * 1024
-"""Shared memory that a block of every device may have unasked (CUDA C++ Programming Guide, compute capabilities)."""
 MAX_THREADS, MAX_RESIDENT_THREADS = 1024, 2048
-"""Of a block, and of a multiprocessor (as above)."""
+"""Of a block, and of a multiprocessor (CUDA C++ Programming Guide, compute capabilities)."""
 MOST_ACROSS = 16
 """Units of a fitting tile's row of x: 256 bytes, the most that L2 fetches at once."""
 
@@ -45,7 +43,7 @@ class TileShape:
         return self.cols * element * (self.rows + 1)
 
     def broken_rule(self, element: int, halo: int = 0) -> str | None:
-        """Return the rule of ``tile`` that the shape breaks for elements of so many bytes, or None.
+        """Return the rule of ``tile`` that the shape breaks for an element size, or None.
 
         Args:
             element: bytes.
@@ -136,7 +134,7 @@ def fitting_ragged_tiles(element: int, col: int, most_units: Mapping[int, int]) 
 
 
 def _fitting_units(units: int) -> int:
-    """Return a tile's units across, MOST_ACROSS at most, of which a few make about so many.
+    """Return a tile's units across, MOST_ACROSS at most, of which a few cover ``units``.
 
     Example:
         >>> [_fitting_units(units) for units in (3, 16, 25, 50)]

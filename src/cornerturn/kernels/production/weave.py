@@ -6,7 +6,7 @@ Every row begins on, and has, whole units of 16 bytes, and so does every batch o
 from collections.abc import Sequence
 
 from cornerturn.kernels.grid import Rule, ceil_div
-from cornerturn.kernels.kernel import ELEMENT_BYTES, Kernel
+from cornerturn.kernels.kernel import ELEMENT_SIZES, Kernel
 from cornerturn.kernels.production.axes import INDEX_LIMIT, UNIT, MoveAxis, count_blocks, pack_axes, room_for
 from cornerturn.kernels.production.device_code import DeviceCode, Production
 from cornerturn.kernels.production.entry import axes_of, templated
@@ -99,4 +99,4 @@ def _entry(element: int) -> Kernel:
     return templated("weave", element, _lay, rules, _lesson(element), INSTANCES)
 
 
-KERNELS: tuple[Kernel, ...] = tuple(map(_entry, ELEMENT_BYTES))
+KERNELS: tuple[Kernel, ...] = tuple(map(_entry, ELEMENT_SIZES))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.grid import SHARED_BYTES, ceil_div
 from cornerturn.kernels.production.axes import INDEX_LIMIT, SECTOR, UNIT
 from cornerturn.kernels.production.box import box
 from cornerturn.kernels.production.device_code import Production
@@ -23,7 +23,7 @@ from cornerturn.kernels.production.rows import rows
 from cornerturn.kernels.production.shuffle import shuffle
 from cornerturn.kernels.production.tile import HALO, WIDE_BYTES, tile
 from cornerturn.kernels.production.tile_run import run_tile, tile_run
-from cornerturn.kernels.production.tile_shape import SHARED_BYTES, TileShape, fitting_ragged_tiles, fitting_tiles
+from cornerturn.kernels.production.tile_shape import TileShape, fitting_ragged_tiles, fitting_tiles
 from cornerturn.kernels.production.weave import weave
 from cornerturn.op.gpu.move import Move
 from cornerturn.op.problem import Axis

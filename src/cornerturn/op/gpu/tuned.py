@@ -15,7 +15,7 @@ from typing import Any
 from cornerturn.errors import CornerturnError, UsageError
 from cornerturn.files import read_text, refuse, replacing
 from cornerturn.gpu import DeviceFacts
-from cornerturn.kernels.kernel import ELEMENT_BYTES
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.h200 import BLOCKS_PER_MULTIPROCESSOR, H200
 from cornerturn.kernels.production.profile import Profile
 from cornerturn.kernels.production.tile import HALO
@@ -33,7 +33,7 @@ def default_for(device: DeviceFacts) -> Profile:
 
 
 def profile_of(device: DeviceFacts) -> Profile:
-    """Return the profile that was tuned for ``device``, or else the default; the file is read once a process."""
+    """Return the profile that was tuned for ``device``, or else the default; the file is read once per process."""
     try:
         return _load_once(device, cache_folder())
     except CornerturnError:  # there is no folder to look in
@@ -116,7 +116,7 @@ def _stored(device: DeviceFacts, path: Path) -> dict[int, dict[str, Any]]:
             return {}
         stored = {int(element): entry for element, entry in record["elements"].items()}
         for element, entry in stored.items():
-            if element not in ELEMENT_BYTES or _entry(_with_entry(H200, element, entry), element) != entry:
+            if element not in ELEMENT_SIZES or _entry(_with_entry(H200, element, entry), element) != entry:
                 return {}
     except (UsageError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return {}
