@@ -9,7 +9,8 @@ import pytest
 
 from cornerturn.gpu import Device
 from cornerturn.kernels.kernel import ELEMENT_SIZES
-from cornerturn.measure.tune import KINDS, Case, Scale, decisions
+from cornerturn.measure.cases import Case
+from cornerturn.measure.tune import KINDS, Scale, decisions, problem_of
 from cornerturn.measure.tune_bench import DeviceBench, tune_by, untune
 from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.gpu import tuned
@@ -40,7 +41,7 @@ def test_every_candidate_runs_and_is_right(bench: DeviceBench, device: Device, e
     """At small problems, for which one block is made enough: so the kernels are those of large ones."""
     default = replace(default_for(device.facts), enough_blocks=1)
     for _, kind in decisions([element]):
-        problems = [case.problem(element) for case in kind.cases(element, SMALL)]
+        problems = [problem_of(case, element) for case in kind.cases(element, SMALL)]
         profiles = [default, *(profile for stage in kind.stages for profile in stage(default, element))]
         work = [(plan(problem, 0, 0, profile), problem) for problem in problems for profile in profiles]
         bench.prepare([production for production, _ in work])
@@ -49,11 +50,13 @@ def test_every_candidate_runs_and_is_right(bench: DeviceBench, device: Device, e
 
 
 def test_a_kernel_that_solves_another_problem_is_wrong(bench: DeviceBench) -> None:
-    assert not bench.is_right(plan(Case((512, 768)).problem(4), 0, 0), Case((768, 512)).problem(4))
+    assert not bench.is_right(
+        plan(problem_of(Case((512, 768), (1, 0)), 4), 0, 0), problem_of(Case((768, 512), (1, 0)), 4)
+    )
 
 
 def test_a_time_is_that_of_moving_so_many_bytes(bench: DeviceBench, device: Device) -> None:
-    problem = Case((1024, 1024)).problem(4)
+    problem = problem_of(Case((1024, 1024), (1, 0)), 4)
     seconds = bench.seconds(plan(problem, 0, 0), problem)
     assert seconds is not None
     assert 0 < seconds < 0.1

@@ -19,7 +19,8 @@ from cornerturn.kernels.production.profile import Profile
 from cornerturn.kernels.production.tile import HALO
 from cornerturn.kernels.production.tile_shape import TileShape
 from cornerturn.measure import tune as tuning
-from cornerturn.measure.tune import KINDS, Case, Kind, Scale, decisions, fastest, tune
+from cornerturn.measure.cases import Case
+from cornerturn.measure.tune import KINDS, Kind, Scale, decisions, fastest, problem_of, tune
 from cornerturn.measure.tune_bench import moved, tune_by, untune
 from cornerturn.op.gpu import tuned
 from cornerturn.op.gpu.plan import plan
@@ -102,7 +103,7 @@ class TestCandidates:
     def test_every_candidate_is_planned_for_its_problems(self) -> None:
         """At the scale of the device the default was found on, so that no measurement there is for nothing."""
         for element, decided in decisions(ELEMENT_SIZES):
-            problems = [case.problem(element) for case in decided.cases(element, SCALE)]
+            problems = [problem_of(case, element) for case in decided.cases(element, SCALE)]
             for stage in decided.stages:
                 profiles = list(stage(H200, element))
                 plans = {tuple(tuning.identity(plan(problem, 0, 0, one)) for problem in problems) for one in profiles}
@@ -117,7 +118,9 @@ class TestCandidates:
         case = Case(shapes[name.removesuffix(", small")])
         for profile in profiles[element % 3 :: 1 + len(profiles) // 2]:
             # One block is enough, so that the tile tried is the one taken.
-            run(plan(case.problem(element), 0, 0, replace(profile, enough_blocks=1)), case.shape, case.axes, element)
+            run(
+                plan(problem_of(case, element), 0, 0, replace(profile, enough_blocks=1)), case.shape, case.axes, element
+            )
 
 
 class TestProblems:
@@ -125,7 +128,7 @@ class TestProblems:
         kernels = {"aligned": "tile<{}, ", "ragged": "tile<{}, ", "short axis": "weave<{}, ", "whole rows": "rows<{}, "}
         for element, decided in decisions(ELEMENT_SIZES):
             for case in decided.cases(element, SCALE):
-                entry = plan(case.problem(element), 0, 0).entry
+                entry = plan(problem_of(case, element), 0, 0).entry
                 assert entry.startswith(kernels[decided.name.split(",")[0]].format(element)), (decided.name, entry)
                 if entry.startswith("tile"):
                     assert (entry.split(", ")[6] == "2") == decided.name.startswith("ragged"), entry
@@ -137,7 +140,7 @@ class TestProblems:
                 decided.name.rpartition(", ")[2], scale.large
             )
             for case in decided.cases(element, scale):
-                assert 0.5 * wanted <= case.problem(element).nbytes <= 3.1 * wanted
+                assert 0.5 * wanted <= problem_of(case, element).nbytes <= 3.1 * wanted
 
     def test_the_scale_passes_small_caches_and_stays_moderate(self) -> None:
         assert Scale.of(4 << 20, 160) == Scale(32 << 20, 327680)
@@ -148,12 +151,12 @@ class TestProblems:
     def test_the_reference_is_numpys(self, shape: tuple[int, int]) -> None:
         x = np.random.default_rng(0).integers(0, 256, math.prod(shape) * 4 + 3, dtype=np.uint8)
         want = x[:-3].reshape(*shape, 4).transpose(1, 0, 2).reshape(-1)
-        assert np.array_equal(moved(x, Case(shape).problem(4)), want)
+        assert np.array_equal(moved(x, problem_of(Case(shape, (1, 0)), 4)), want)
 
     def test_the_reference_of_a_batch_is_numpys(self) -> None:
         x = np.random.default_rng(0).integers(0, 256, 3 * 600 * 70 * 2, dtype=np.uint8)
         want = x.reshape(3, 600, 70, 2).transpose(0, 2, 1, 3).reshape(-1)
-        assert np.array_equal(moved(x, Case((3, 600, 70), (0, 2, 1)).problem(2)), want)
+        assert np.array_equal(moved(x, problem_of(Case((3, 600, 70), (0, 2, 1)), 2)), want)
 
 
 class TestFastest:
@@ -206,14 +209,14 @@ class TestChoice:
         assert choice.chosen == chosen
         assert choice.gain is not None
         assert choice.gain >= 0.1
-        entries = [plan(case.problem(element), 0, 0, profile).entry for case in kind(name).cases(element, SCALE)]
+        entries = [plan(problem_of(case, element), 0, 0, profile).entry for case in kind(name).cases(element, SCALE)]
         assert any(planned.startswith(entry) for planned in entries)
         others = {size: shapes for size, shapes in profile.aligned.items() if size != element}
         assert others == {size: shapes for size, shapes in H200.aligned.items() if size != element}
 
     def test_groups_are_chosen_by_their_arguments(self) -> None:
         """The kernel is one for all groups: they differ in the numbers of tiles that it is given."""
-        huge = Case(kind("aligned, huge").cases(16, SCALE)[0].shape).problem(16)
+        huge = problem_of(kind("aligned, huge").cases(16, SCALE)[0], 16)
         wanted = tuning.identity(plan(huge, 0, 0, replace(H200, groups={16: (16, 16)})))
         bench = FakeBench(lambda production, _: 0.5e-6 if tuning.identity(production) == wanted else 1e-6)
         profile, _ = tune(H200, [16], SCALE, bench, ignore)
@@ -301,7 +304,7 @@ class TestChoice:
             "roof_share": pytest.approx(0.75),
             "gain": pytest.approx(0.5),
         }
-        assert choice.nbytes == 2 * sum(case.problem(2).nbytes for case in kind("short axis").cases(2, SCALE))
+        assert choice.nbytes == 2 * sum(problem_of(case, 2).nbytes for case in kind("short axis").cases(2, SCALE))
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from cornerturn.kernels.production.box import box
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.measure import tune_bench
-from cornerturn.measure.tune import Case, Scale, identity
+from cornerturn.measure.cases import Case
+from cornerturn.measure.tune import Scale, identity, problem_of
 from cornerturn.measure.tune_bench import GUARD_BYTES, PLACE_BYTES, DeviceBench, moved, tune_by, tune_device, untune
 from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.gpu import tuned
@@ -22,13 +23,13 @@ from cornerturn.op.strided_view import StridedView
 from .fake_device import STREAM, FakeBits, FakeDevice, memory_at
 from .test_tune import FakeBench, favouring, ignore
 
-CASES = [Case((96, 130)), Case((130, 96)), Case((5, 64, 48), (0, 2, 1)), Case((33, 70))]
-PROBLEMS = {identity(plan(case.problem(4), 0, 0)): case.problem(4) for case in CASES}
+CASES = [Case((96, 130), (1, 0)), Case((130, 96), (1, 0)), Case((5, 64, 48), (0, 2, 1)), Case((33, 70), (1, 0))]
+PROBLEMS = {identity(plan(problem_of(case, 4), 0, 0)): problem_of(case, 4) for case in CASES}
 SCALE = Scale(1 << 15, 1 << 12)
 
 
 def production_of(case: Case) -> Production:
-    return plan(case.problem(4), 0, 0)
+    return plan(problem_of(case, 4), 0, 0)
 
 
 class FakeLauncher:
@@ -90,18 +91,18 @@ class TestDeviceBench:
 
     @pytest.mark.parametrize("case", CASES)
     def test_what_is_right(self, device, case):
-        assert DeviceBench(device, SCALE).is_right(production_of(case), case.problem(4))
+        assert DeviceBench(device, SCALE).is_right(production_of(case), problem_of(case, 4))
 
     @pytest.mark.parametrize("fault", ["leaves a byte", "writes behind", "is refused", "is not loaded"])
     def test_what_is_not(self, device, fault):
         FakeLauncher.fault = fault
-        assert not DeviceBench(device, SCALE).is_right(production_of(CASES[0]), CASES[0].problem(4))
+        assert not DeviceBench(device, SCALE).is_right(production_of(CASES[0]), problem_of(CASES[0], 4))
 
     def test_a_kernel_of_another_problem_is_wrong(self, device):
-        assert not DeviceBench(device, SCALE).is_right(production_of(CASES[1]), CASES[0].problem(4))
+        assert not DeviceBench(device, SCALE).is_right(production_of(CASES[1]), problem_of(CASES[0], 4))
 
     def test_what_another_kernel_wrote_does_not_count(self, device):
-        bench, problem = DeviceBench(device, SCALE), CASES[0].problem(4)
+        bench, problem = DeviceBench(device, SCALE), problem_of(CASES[0], 4)
         assert bench.is_right(production_of(CASES[0]), problem)
         idle = box(4, problem.axes)
         assert identity(idle) not in PROBLEMS  # so it writes nothing
@@ -110,16 +111,16 @@ class TestDeviceBench:
     def test_it_is_checked_once(self, device):
         bench = DeviceBench(device, SCALE)
         for _ in range(3):
-            assert bench.is_right(production_of(CASES[0]), CASES[0].problem(4))
+            assert bench.is_right(production_of(CASES[0]), problem_of(CASES[0], 4))
         assert len(FakeLauncher.launched) == 1
 
     def test_more_problems_than_one_decision_has(self, device):
         bench = DeviceBench(device, SCALE)
-        assert all(bench.is_right(production_of(case), case.problem(4)) for case in CASES)
+        assert all(bench.is_right(production_of(case), problem_of(case, 4)) for case in CASES)
         assert len(bench._references) <= tune_bench.MAX_PROBLEMS
 
     def test_launches_alternate_between_places(self, device):
-        bench, problem = DeviceBench(device, SCALE), CASES[0].problem(4)
+        bench, problem = DeviceBench(device, SCALE), problem_of(CASES[0], 4)
         assert bench.seconds(production_of(CASES[0]), problem) == 2e-6
         offsets = [x - bench._x.address for x, _ in FakeLauncher.launched]
         assert offsets == [y - bench._y.address for _, y in FakeLauncher.launched]
@@ -128,7 +129,7 @@ class TestDeviceBench:
 
     def test_places_stay_within_the_arrays(self, device):
         device.free = 4 * 4 * 50_200
-        bench, problem = DeviceBench(device, SCALE), CASES[0].problem(4)
+        bench, problem = DeviceBench(device, SCALE), problem_of(CASES[0], 4)
         bench.seconds(production_of(CASES[0]), problem)
         offsets = [x - bench._x.address for x, _ in FakeLauncher.launched]
         assert len(set(offsets)) == bench.room // (-(-problem.nbytes // PLACE_BYTES) * PLACE_BYTES) == 4
@@ -137,7 +138,7 @@ class TestDeviceBench:
     @pytest.mark.parametrize("fault", ["is refused", "is not loaded"])
     def test_what_does_not_run_has_no_time(self, device, fault):
         FakeLauncher.fault = fault
-        assert DeviceBench(device, SCALE).seconds(production_of(CASES[0]), CASES[0].problem(4)) is None
+        assert DeviceBench(device, SCALE).seconds(production_of(CASES[0]), problem_of(CASES[0], 4)) is None
 
     def test_a_lost_device_ends_it(self, device, monkeypatch):
         bench = DeviceBench(device, SCALE)
@@ -149,13 +150,13 @@ class TestDeviceBench:
         monkeypatch.setattr(device, "free_bytes", lost)
         for ask in (bench.seconds, bench.is_right):
             with pytest.raises(DeviceError, match="ILLEGAL_ADDRESS"):
-                ask(production_of(CASES[0]), CASES[0].problem(4))
+                ask(production_of(CASES[0]), problem_of(CASES[0], 4))
 
     def test_a_kernel_is_loaded_once(self, device):
         bench = DeviceBench(device, SCALE)
         for _ in range(2):
-            bench.seconds(production_of(CASES[0]), CASES[0].problem(4))
-            bench.is_right(production_of(CASES[0]), CASES[0].problem(4))
+            bench.seconds(production_of(CASES[0]), problem_of(CASES[0], 4))
+            bench.is_right(production_of(CASES[0]), problem_of(CASES[0], 4))
         assert len(FakeLauncher.made) == 1
 
     def test_what_does_not_compile_has_no_time_and_stops_no_other(self, device, monkeypatch):
@@ -171,10 +172,12 @@ class TestDeviceBench:
         monkeypatch.setattr(tune_bench, "COMPILERS", 1)
         bench, productions = DeviceBench(device, SCALE), [production_of(case) for case in CASES]
         bench.prepare([*productions, *productions])
-        seconds = [bench.seconds(*work) for work in zip(productions, (case.problem(4) for case in CASES), strict=True)]
+        seconds = [
+            bench.seconds(*work) for work in zip(productions, (problem_of(case, 4) for case in CASES), strict=True)
+        ]
         assert [one is None for one in seconds] == [one.entry == productions[0].entry for one in productions]
         assert sorted(compiled) == sorted({(production.entry, "sm_90") for production in productions})
-        assert not bench.is_right(productions[0], CASES[0].problem(4))
+        assert not bench.is_right(productions[0], problem_of(CASES[0], 4))
 
     def test_the_cache_keeps_no_candidate(self, device, monkeypatch, tmp_path):
         monkeypatch.undo()

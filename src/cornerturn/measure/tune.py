@@ -21,6 +21,7 @@ from cornerturn.kernels.production.h200 import H200
 from cornerturn.kernels.production.profile import Profile
 from cornerturn.kernels.production.tile import HALO, WIDE_BYTES
 from cornerturn.kernels.production.tile_shape import MAX_RESIDENT_THREADS, TileShape
+from cornerturn.measure.cases import Case
 from cornerturn.op.gpu.plan import plan
 from cornerturn.op.gpu.tuned import ROWS_ITEMS, WEAVE_THREADS
 from cornerturn.op.problem import Problem, canonical
@@ -87,20 +88,6 @@ class Bench(Protocol):
 
     def copy_seconds(self, nbytes: int) -> float:
         """Return the time in which as many bytes are copied."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One permutation of a C-contiguous array."""
-
-    shape: tuple[int, ...]
-    axes: tuple[int, ...] = (1, 0)
-
-    def problem(self, element: int) -> Problem:
-        """Return it for elements of ``element`` bytes."""
-        result = tuple(self.shape[axis] for axis in self.axes)
-        source = c_order(self.shape, element).permuted(self.axes)
-        return canonical(element, result, source.strides, c_order(result, element).strides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +167,7 @@ def tune(
     """
     choices = []
     for made, (element, kind) in enumerate(decisions(elements)):
-        problems = [case.problem(element) for case in kind.cases(element, scale)]
+        problems = [problem_of(case, element) for case in kind.cases(element, scale)]
         problems = [problem for problem in problems if problem.nbytes <= bench.room]
         default, found = profile, None
         for stage, candidates in enumerate(kind.stages if problems else ()):
@@ -194,6 +181,12 @@ def tune(
             seconds = found.default_seconds, found.seconds
             choices.append(Choice(kind.name, element, *shown, *seconds, copy, 2 * sum(moved)))
     return profile, choices
+
+
+def problem_of(case: Case, element: int) -> Problem:
+    """Return the problem of a case for elements of ``element`` bytes."""
+    source = c_order(case.shape, element).permuted(case.axes)
+    return canonical(element, source.shape, source.strides, c_order(source.shape, element).strides)
 
 
 def decisions(elements: Sequence[int]) -> list[tuple[int, Kind]]:
@@ -346,8 +339,8 @@ def _aligned(element: int, scale: Scale) -> list[Case]:
     """Rows a power of two apart, rows that are not, and a batch; all begin where a wide read does."""
     rows, cols = _sides(scale.large, element)
     return [
-        Case((rows, cols)),
-        Case((rows - 160, cols + 3 * WIDE_BYTES // element)),
+        Case((rows, cols), (1, 0)),
+        Case((rows - 160, cols + 3 * WIDE_BYTES // element), (1, 0)),
         Case((_batch(element, scale), 1024, 1024), (0, 2, 1)),
     ]
 
@@ -355,26 +348,28 @@ def _aligned(element: int, scale: Scale) -> list[Case]:
 def _aligned_huge(element: int, scale: Scale) -> list[Case]:
     """A matrix that tiles are grouped in, if there is room."""
     side = H200.group_pitch // element
-    return [Case((side, side))] if side * side * element <= HUGE * scale.large else []
+    return [Case((side, side), (1, 0))] if side * side * element <= HUGE * scale.large else []
 
 
 def _aligned_small(element: int, scale: Scale) -> list[Case]:
     sides = [math.isqrt(times * scale.small // element) // 32 * 32 for times in (1, 3)]
-    return [Case((side, side)) for side in sides]
+    return [Case((side, side), (1, 0)) for side in sides]
 
 
 def _ragged(element: int, scale: Scale) -> list[Case]:
     rows, cols = _sides(scale.large, element)
-    return [Case((rows - 1, cols + 1)), Case((_batch(element, scale), 1023, 1025), (0, 2, 1))]
+    return [Case((rows - 1, cols + 1), (1, 0)), Case((_batch(element, scale), 1023, 1025), (0, 2, 1))]
 
 
 def _ragged_small(element: int, scale: Scale) -> list[Case]:
-    return [Case((rows - 1, cols + 1)) for rows, cols in (case.shape for case in _aligned_small(element, scale))]
+    return [
+        Case((rows - 1, cols + 1), (1, 0)) for rows, cols in (case.shape for case in _aligned_small(element, scale))
+    ]
 
 
 def _short_axis(element: int, scale: Scale) -> list[Case]:
     long = scale.large // (4 * element)
-    return [Case((long, 3)), Case((3, long)), Case((long // 2, 8))]
+    return [Case((long, 3), (1, 0)), Case((3, long), (1, 0)), Case((long // 2, 8), (1, 0))]
 
 
 def _whole_rows(element: int, scale: Scale) -> list[Case]:

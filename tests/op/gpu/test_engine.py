@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from cornerturn.measure.tune import Case
+from cornerturn.measure.cases import Case
+from cornerturn.measure.tune import problem_of
 from cornerturn.op.gpu import engine
 from cornerturn.op.gpu.plan import plan
 from cornerturn.toolchain import compile_source
 
-PRODUCTION = plan(Case((512, 768)).problem(4), 0, 0)
+PRODUCTION = plan(problem_of(Case((512, 768), (1, 0)), 4), 0, 0)
 
 
 @pytest.fixture
