@@ -115,7 +115,7 @@ class TestCandidates:
         profiles = [profile for stage in kind(name).stages for profile in stage(H200, element)]
         rows, cols = (160, 192) if element <= 2 else (80, 96)  # more than one tile, and the last one not full
         shapes = {"aligned": (rows, cols), "ragged": (rows - 3, cols + 3), "short axis": (rows, 3)}
-        case = Case(shapes[name.removesuffix(", small")])
+        case = Case(shapes[name.removesuffix(", small")], (1, 0))
         for profile in profiles[element % 3 :: 1 + len(profiles) // 2]:
             # One block is enough, so that the tile tried is the one taken.
             run(
