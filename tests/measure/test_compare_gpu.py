@@ -176,7 +176,7 @@ class TestMeasuring:
             launched.append((production.entry, production.launch, arch))
             return lambda x, y, stream: launched.append((x, y, stream))
 
-        monkeypatch.setattr(compare_gpu, "Launcher", launcher)
+        monkeypatch.setattr(compare_gpu, "launcher", launcher)
         with laid_out(FakeDevice(), Case((5, 7), (1, 0)), "uint8") as (stage, *_):
             assert stage.places[0].x.buffer.nbytes == 48
             compare_gpu._copy_kernel(stage)(0, 9)
