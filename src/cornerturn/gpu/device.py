@@ -123,7 +123,7 @@ class Device:
 
     def load_ptx(self, ptx: str, symbol: str) -> "Function":
         """Return the kernel ``symbol`` of ``ptx``, which the driver compiles for this device."""
-        return Function(self, ptx.encode(), symbol, symbol)
+        return Function(self, ptx.encode() + b"\0", symbol, symbol)  # the driver wants a C string
 
     def create_event(self) -> Any:
         """Return a ``cuda.core`` event that records its time."""
