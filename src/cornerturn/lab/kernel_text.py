@@ -3,6 +3,7 @@
 import ast
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import PurePath
 
 from cornerturn.emulator import Access
 from cornerturn.emulator.ptx import Instruction
@@ -28,7 +29,8 @@ class KernelText:
 
         The kernel's first line, where the compiler has lost from where a function was called.
         """
-        numbers = [int(place.rpartition(":")[2]) for place in (access.location, *access.inlined_at)]
+        places = [place.rpartition(":") for place in (access.location, *access.inlined_at)]
+        numbers = [int(number) for file, _, number in places if PurePath(file).name == PurePath(self.file).name]
         inside = range(self.first, self.first + len(self.lines))
         return next((number for number in numbers if number in inside), self.first)
 

@@ -3,8 +3,9 @@
 import pytest
 
 from cornerturn.kernels.catalogue import find
-from cornerturn.kernels.kernel import Kernel, Launch
-from cornerturn.kernels.production_family import ELEMENTS, MAX_EXTENT, PRODUCTION
+from cornerturn.kernels.kernel import ELEMENT_SIZES, Kernel, Launch
+from cornerturn.kernels.production.axes import MAX_EXTENT
+from cornerturn.kernels.production.family import PRODUCTION
 from cornerturn.lab.counts import count
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
@@ -41,7 +42,7 @@ def test_an_aligned_tile_wastes_no_sector_and_no_wavefront(element: int, stored:
     }
 
 
-@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 def test_ragged_stores_are_whole_sectors_but_for_the_ends_of_rows(element: int) -> None:
     rows, cols = 481, 255
     run = run_emulated(kernel(f"ragged_{element}"), distinct(rows, cols, element))
@@ -50,7 +51,7 @@ def test_ragged_stores_are_whole_sectors_but_for_the_ends_of_rows(element: int) 
     assert 32 * sum(each.sectors for each in stores) <= 1.06 * 16 * sum(each.lanes for each in stores)
 
 
-@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 @pytest.mark.parametrize("shape", [(5, 4096), (4096, 5)], ids=str)
 def test_woven_stores_are_whole_requests(element: int, shape: tuple[int, int]) -> None:
     assert per_request(f"weave_{element}", shape)["global store"] == (16, 16)
@@ -122,7 +123,7 @@ def test_a_shape_takes_the_entry_or_one_of_the_instances(each: Kernel) -> None:
 
 
 def test_kernels_for_short_sides_have_an_instance_for_each() -> None:
-    for name in (*(f"weave_{element}" for element in ELEMENTS), "ragged_weave_1", "ragged_weave_4"):
+    for name in (*(f"weave_{element}" for element in ELEMENT_SIZES), "ragged_weave_1", "ragged_weave_4"):
         each = kernel(name)
         assert len(set(each.sources)) == 30
         assert each.at(3, 4096).entry != each.at(4096, 3).entry != each.at(4096, 5).entry
@@ -140,10 +141,10 @@ def as_bytes(launch: Launch) -> tuple[object, ...]:
 @pytest.mark.parametrize(
     ("kind", "elements", "rows", "cols"),
     [
-        ("tile", ELEMENTS, 8192, 8192),
-        ("ragged", ELEMENTS, 8191, 8193),
-        ("weave", ELEMENTS, 3, 2**24),
-        ("weave", ELEMENTS, 2**24, 3),
+        ("tile", ELEMENT_SIZES, 8192, 8192),
+        ("ragged", ELEMENT_SIZES, 8191, 8193),
+        ("weave", ELEMENT_SIZES, 3, 2**24),
+        ("weave", ELEMENT_SIZES, 2**24, 3),
         ("ragged_weave", (1, 4), 3, 2**24 + 1),
         ("ragged_weave", (1, 4), 2**24 + 1, 3),
         ("ragged_run", (1, 4), 49, 2**20 + 1),

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from cornerturn.kernels.grid import ceil_div
+
 UNIT = 16
 """Bytes of the access of one thread."""
 SECTOR = 32
@@ -20,6 +22,8 @@ MAX_BLOCKS = 2**31 - 1
 """Along gridDim.x (CUDA C++ Programming Guide, compute capabilities)."""
 INDEX_LIMIT = 2**31
 """Numbers below it are divided exactly by the kernels' multiplication."""
+MAX_EXTENT = INDEX_LIMIT - 4096
+"""The longest axis: with a tile's width more, below 2^31, so that no coordinate in the last tile overflows."""
 
 MoveAxis = tuple[int, int, int]
 """Extent, and the bytes from one element to the next in x and in y."""
@@ -33,7 +37,7 @@ def room_for(count: int) -> int:
 
 
 def pack_axes(axes: Sequence[MoveAxis]) -> np.generic:
-    """Return the structure ``Axes`` of ``production.cu`` with these axes, the first one fastest."""
+    """Return the structure ``Axes`` of ``common.cu`` with these axes, the first one fastest."""
     packed: Any = np.zeros((), _axes_type(room_for(len(axes))))
     packed["count"] = len(axes)
     for place, (extent, stride_in, stride_out) in enumerate(axes):
@@ -63,18 +67,32 @@ def cut(axis: MoveAxis, most: int) -> tuple[MoveAxis, MoveAxis]:
         ((4, 4, 100), (3, 16, 400))
     """
     extent, stride_in, stride_out = axis
-    least = max(1, -(-extent // max(most, 1)))
+    least = max(1, ceil_div(extent, max(most, 1)))
     parts = next((parts for parts in range(least, min(extent, least + 4096)) if extent % parts == 0), extent)
     part = extent // parts
     return (part, stride_in, stride_out), (parts, part * stride_in, part * stride_out)
 
 
-def reach(axes: Sequence[MoveAxis]) -> tuple[int, int]:
-    """Return the bytes from x's element (0, ..., 0) to its element at the lowest and at the highest address."""
+def ends_in(element: int, axes: Sequence[MoveAxis]) -> dict[str, int]:
+    """Return where x's own bytes begin and end, from its element (0, ..., 0), as the kernels take it."""
     spans = [(extent - 1) * stride_in for extent, stride_in, _ in axes]
-    return sum(min(span, 0) for span in spans), sum(max(span, 0) for span in spans)
+    return {
+        "x_first": sum(min(span, 0) for span in spans),
+        "x_end": sum(max(span, 0) for span in spans) + element,
+    }
 
 
 def count_blocks(axes: Sequence[MoveAxis]) -> int:
     """Return how many blocks it takes to number these axes."""
     return math.prod(extent for extent, _, _ in axes)
+
+
+def numbered(fastest_first: list[MoveAxis], most: int) -> tuple[list[MoveAxis], int]:
+    """Return the axes, one of them cut if need be, and how many of the first number at most ``most`` elements."""
+    count = 1
+    for place, axis in enumerate(fastest_first):
+        if count * axis[0] > most:
+            inner, outer = cut(axis, most // count)
+            return [*fastest_first[:place], inner, outer, *fastest_first[place + 1 :]], place + 1
+        count *= axis[0]
+    return fastest_first, len(fastest_first)
