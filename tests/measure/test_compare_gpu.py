@@ -175,7 +175,7 @@ class TestMeasuring:
             launched.append((production.entry, production.launch, arch))
             return lambda x, y, stream: launched.append((x, y, stream))
 
-        monkeypatch.setattr(compare_gpu, "Launcher", launcher)
+        monkeypatch.setattr(compare_gpu, "launcher", launcher)
         stage = Pools(FakeDevice()).stage(Case((5, 7), (1, 0)), "uint8")
         assert stage.places[0].y.buffer.nbytes % PLACE_BYTES == PLACE_BYTES % 16 == 0
         compare_gpu._copy_kernel(stage)(0, 9)

@@ -11,11 +11,12 @@ import click
 import numpy as np
 
 from cornerturn import __version__
+from cornerturn.cli.options import PLOT, json_option
 from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import open_device
-from cornerturn.lab import plots
+from cornerturn.lab.views import plots
 from cornerturn.measure.cases import DTYPES, GPU_DTYPES, Case, held_as
 from cornerturn.measure.compare import OURS, Measurement
 from cornerturn.measure.compare_cpu import compare_on_cpu, cpu_record, cpu_title
@@ -136,20 +137,8 @@ def _parse_range(_: click.Context, __: click.Parameter, text: str | None) -> tup
     metavar="K",
     help="Let torch.compile do the first K random moves, as each takes it seconds: 50 by default.",
 )
-@click.option(
-    "--json",
-    "json_path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the results as JSON, anew after each case.",
-)
-@click.option(
-    "--plot",
-    "plot_path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Draw the results; needs pip install 'cornerturn[plot]'.",
-)
+@json_option("Write the results as JSON, anew after each case.")
+@PLOT
 def compare(
     cases: list[Case],
     dtypes: tuple[str, ...],

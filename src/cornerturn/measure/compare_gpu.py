@@ -15,14 +15,14 @@ from time import perf_counter
 from typing import Any
 
 from cornerturn.gpu import Device, Replay
-from cornerturn.gpu.device import check
-from cornerturn.kernels import production
+from cornerturn.gpu.driver import check
+from cornerturn.kernels.production.rows import rows
 from cornerturn.measure.cases import Case
 from cornerturn.measure.compare import OURS, Measurement, compare, explained
 from cornerturn.measure.pattern import Outputs
 from cornerturn.measure.peers_gpu import Dispatch, Enqueue, Prepare, ours
 from cornerturn.measure.stage import Pools, Stage, moved_by
-from cornerturn.op.gpu.engine import Launcher, prepared
+from cornerturn.op.gpu.engine import launcher, prepared
 from cornerturn.op.strided_view import StridedView
 
 MIN_LAUNCHES = 8  # of one sample
@@ -60,7 +60,7 @@ def planned_kernel(stage: Stage) -> str:
     """The kernel that this package's plan chooses at a case."""
     place = stage.places[0]
     x, y = moved_by(stage.x.permuted(stage.case.axes), place.array.address), moved_by(stage.y, place.y.address)
-    return prepared(x, y, stage.device.facts.ordinal)[0].production.entry
+    return prepared(x, y, stage.device.facts.ordinal)[0].name
 
 
 def _prepare(stage: Stage, library: Prepare, expected: StridedView) -> "_Replayed | _Chained | str":
@@ -73,7 +73,7 @@ def _prepare(stage: Stage, library: Prepare, expected: StridedView) -> "_Replaye
 def _copy_kernel(stage: Stage) -> Enqueue:
     """Copy the array as it lies in memory, by a kernel that moves 16 bytes per thread."""
     units = math.ceil(stage.nbytes / 16)
-    launch = Launcher(production.rows(16, [(units, 16, 16)]), stage.device.facts.arch)
+    launch = launcher(rows(16, [(units, 16, 16)]), stage.device.facts.arch)
     return lambda place, stream: launch(stage.places[place].array.address, stage.places[place].y.address, stream)
 
 

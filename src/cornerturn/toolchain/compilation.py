@@ -89,7 +89,8 @@ def _key(source: Source, arch: str) -> str:
     language: tuple[str, ...] = ("cuda", *OPTIONS) if isinstance(source, CudaSource) else ("cute",)
     if isinstance(source, CudaProgram):
         language = ("nvcc", *NVCC_OPTIONS)
-    return cache_key((*language, arch, source.file, source.text, *source.entries))
+    text = source.joined() if isinstance(source, CudaSource) else source.text
+    return cache_key((*language, arch, source.file, text, *source.entries))
 
 
 def _is_current(module: Module, source: Source) -> bool:

@@ -5,6 +5,7 @@ Facts used: NVRTC documentation (https://docs.nvidia.com/cuda/nvrtc), sections o
 """
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -40,17 +41,20 @@ def compile_with_nvrtc(source: CudaSource, arch: str) -> Module:
     """
     nvrtc = _nvrtc()
     _check_arch(arch)
-    name = _compiled_name(source.file)
-    program = _call(nvrtc.nvrtcCreateProgram, source.text.encode(), name.encode(), 0, [], [])
+    files = {_compiled_name(file): file for file in (source.file, *(each.file for each in source.preceding))}
+    text, name = source.joined(_compiled_name), _compiled_name(source.file)
+    program = _call(nvrtc.nvrtcCreateProgram, text.encode(), name.encode(), 0, [], [])
     try:
         for entry in source.entries:
             _call(nvrtc.nvrtcAddNameExpression, program, entry.encode())
         options = [option.encode() for option in (f"--gpu-architecture={arch}", *OPTIONS)]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-        ptx = _restore_name(_read(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program), name, source.file)
+        ptx = _restore_names(_read(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program), files)
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
-            raise CompileError(_explain(log.replace(name, source.file), source, ptx))
+            for compiled, file in files.items():
+                log = log.replace(compiled, file)
+            raise CompileError(_explain(log, source, ptx))
         symbols = {
             entry: _call(nvrtc.nvrtcGetLoweredName, program, entry.encode()).decode() for entry in source.entries
         }
@@ -94,7 +98,7 @@ def _read(size_of: Any, read: Any, program: Any) -> str:
 def _check_arch(arch: str) -> None:
     match = re.fullmatch(r"(sm_(\d+))([af]?)", arch)
     first_with_suffix = {"": 0, "a": 90, "f": 100}  # architecture- and family-specific code began with these
-    known = [f"sm_{number}" for number in sorted(_call(_nvrtc().nvrtcGetSupportedArchs))]
+    known = tuple(f"sm_{number}" for number in sorted(_call(_nvrtc().nvrtcGetSupportedArchs)))  # oldest first
     if match is None or match[1] not in known or int(match[2]) < first_with_suffix[match[3]]:
         raise UsageError(f"unknown architecture {arch!r}: {compiler_version()} compiles for {', '.join(known)}")
 
@@ -107,13 +111,16 @@ def _compiled_name(file: str) -> str:
     return "/" + re.sub(r"[^\w./+-]", "_", file.lstrip("/"), flags=re.ASCII)
 
 
-def _restore_name(ptx: str, name: str, file: str) -> str:
-    """Give the line table the names of the source: ``file``, and those of its ``#line`` directives."""
+def _restore_names(ptx: str, files: Mapping[str, str]) -> str:
+    """Give the line table the names of the source: those of ``files``, by the names under which they are compiled,
+    and those of its own ``#line`` directives.
+    """
     folder = Path.cwd().as_posix().rstrip("/") + "/"
 
     def restored(directive: re.Match[str]) -> str:
         path = directive[2]
-        shown = file.replace("\\", "/") if path.endswith(name) else path.removeprefix(folder)
+        file = next((file for name, file in files.items() if path.endswith(name)), None)
+        shown = path.removeprefix(folder) if file is None else file.replace("\\", "/")
         return f'{directive[1]}{shown}"'
 
     return re.sub(r'^(\s*\.file\s+\d+\s+")([^"]*)"', restored, ptx, flags=re.MULTILINE)
