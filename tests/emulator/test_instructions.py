@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cornerturn.emulator import decode, instructions
-from cornerturn.emulator.ptx import Instruction, parse
+from cornerturn.ptx import Instruction, parse
 
 from .harness import WARP, instruction_kernel, run_instruction
 from .tables.comparisons import COMPARISONS

@@ -7,12 +7,12 @@ import numpy as np
 
 from cornerturn.emulator.counters import WARP
 from cornerturn.emulator.memory import Arena, Memory, Store
-from cornerturn.emulator.operands import Operands, Step, Unsupported, elements
-from cornerturn.emulator.ptx import Instruction
+from cornerturn.emulator.operands import Operands, Step, Unsupported
 from cornerturn.emulator.report import Kind, Movement, Space
 from cornerturn.emulator.spaces import WINDOWS
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
+from cornerturn.ptx import Instruction, elements
 
 _SPACES: dict[str, Space] = {
     "global": "global",

@@ -10,10 +10,10 @@ import numpy as np
 from cornerturn.emulator.access import MemoryInstruction, read, tell, visit
 from cornerturn.emulator.memory import Store
 from cornerturn.emulator.operands import Operands, Step, Unsupported
-from cornerturn.emulator.ptx import Immediate, Instruction
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import EmulatorError
+from cornerturn.ptx import Immediate, Instruction
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import numpy as np
 
 from cornerturn.emulator.access import MemoryInstruction, check_written, memory_instruction, visit
 from cornerturn.emulator.operands import Operands, Step, Unsupported
-from cornerturn.emulator.ptx import Instruction
 from cornerturn.emulator.types import TYPES
 from cornerturn.emulator.wave import Lanes, Wave
+from cornerturn.ptx import Instruction
 
 UPDATES: dict[str, Callable[[int, int, int], int]] = {
     "add": lambda old, a, b: old + a,

@@ -7,10 +7,10 @@ import numpy as np
 from cornerturn.emulator.counters import WARP
 from cornerturn.emulator.operands import Operands, Reader, Unsupported
 from cornerturn.emulator.program import Block
-from cornerturn.emulator.ptx import Instruction
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import BarrierError
+from cornerturn.ptx import Instruction
 
 _FREE = -1
 

@@ -3,10 +3,10 @@
 from cornerturn.emulator import access, asynchronous, atomics, warp
 from cornerturn.emulator.instructions import Operation, join, resolve, split
 from cornerturn.emulator.operands import Operands, Step, Unsupported
-from cornerturn.emulator.ptx import Instruction, Operand, Register, Symbol, Vector, source_name
 from cornerturn.emulator.types import TYPES
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import EmulatorError
+from cornerturn.ptx import Instruction, Operand, Register, Symbol, Vector, demangle
 
 NO_EFFECT = frozenset({"membar", "fence", "prefetch", "prefetchu", "nanosleep", "griddepcontrol"})
 """Ordering and hints: lanes in lockstep on one memory see every effect at once."""
@@ -51,7 +51,7 @@ def _callee(instruction: Instruction) -> str:
     indirect = any(isinstance(operand, Register) for operand in instruction.operands)
     if callee is None or indirect:
         return "a function behind a pointer"
-    return "printf" if callee.name == "vprintf" else source_name(callee.name)
+    return "printf" if callee.name == "vprintf" else demangle(callee.name).text
 
 
 def _guarded(operands: Operands, step: Step, guard: Register) -> Step:

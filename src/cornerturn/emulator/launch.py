@@ -10,11 +10,11 @@ from cornerturn.emulator.counters import WARP
 from cornerturn.emulator.ledger import Ledger
 from cornerturn.emulator.machine import Machine
 from cornerturn.emulator.memory import Allocation, Memory
-from cornerturn.emulator.ptx import Entry, Variable, parse
 from cornerturn.emulator.races import Races
 from cornerturn.emulator.report import Emulation, Extent, Observer
 from cornerturn.emulator.wave import Wave
 from cornerturn.errors import EmulatorError, LaunchError
+from cornerturn.ptx import Entry, Variable, parse
 
 WAVE_LANES = 1 << 15
 """Lanes run together: enough to hide the interpreter's own cost, few enough that registers stay in the caches."""

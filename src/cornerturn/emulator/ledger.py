@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from cornerturn.emulator import counters
-from cornerturn.emulator.ptx import Instruction
 from cornerturn.emulator.report import Access, Emulation, Extent, Hazard, Kind, Observer, Space
 from cornerturn.emulator.types import Array
+from cornerturn.ptx import Instruction
 
 
 class Ledger:

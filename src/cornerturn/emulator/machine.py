@@ -9,11 +9,11 @@ from cornerturn.emulator.barriers import Barriers, arrive, barrier_readers
 from cornerturn.emulator.decode import decode
 from cornerturn.emulator.operands import Operands, Reader, Step, Unsupported
 from cornerturn.emulator.program import EXITS, Block, blocks_of, is_barrier, is_failed_assertion, paths_onward
-from cornerturn.emulator.ptx import Entry, Instruction
 from cornerturn.emulator.standstill import Standstill
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import EmulatorError
+from cornerturn.ptx import Entry, Instruction
 
 MAX_TURNS = 100_000
 """Visits of a wave to one basic block after which its loop is taken to be endless."""

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cornerturn.emulator.ptx import Entry, Instruction, Symbol
 from cornerturn.emulator.types import Array
 from cornerturn.errors import EmulatorError
+from cornerturn.ptx import Entry, Instruction, Symbol
 
 EXITS = frozenset({"ret", "exit"})
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from cornerturn.emulator.counters import WARP
 from cornerturn.emulator.memory import Store
-from cornerturn.emulator.ptx import Instruction
 from cornerturn.emulator.report import Extent
 from cornerturn.emulator.types import Array
+from cornerturn.ptx import Instruction
 
 if TYPE_CHECKING:
     from cornerturn.emulator.access import MemoryInstruction

@@ -6,11 +6,11 @@ from functools import reduce
 import numpy as np
 
 from cornerturn.emulator.counters import WARP
-from cornerturn.emulator.operands import Operands, Step, Unsupported, elements
-from cornerturn.emulator.ptx import Instruction
+from cornerturn.emulator.operands import Operands, Step, Unsupported
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import EmulatorError
+from cornerturn.ptx import Instruction, elements
 
 _LANE = np.arange(WARP)
 _BIT = np.uint32(1) << np.arange(WARP, dtype=np.uint32)

@@ -15,10 +15,10 @@ import numpy as np
 from cornerturn.emulator.counters import WARP
 from cornerturn.emulator.ledger import Ledger
 from cornerturn.emulator.memory import Arena, Memory
-from cornerturn.emulator.ptx import Entry, Instruction
 from cornerturn.emulator.races import Races
 from cornerturn.emulator.report import Extent
 from cornerturn.emulator.types import TYPES, Array
+from cornerturn.ptx import Entry, Instruction
 
 
 @dataclass(frozen=True)

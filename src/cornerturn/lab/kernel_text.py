@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cornerturn.emulator import Access
-from cornerturn.emulator.ptx import Instruction
 from cornerturn.kernels.kernel import CudaSource, Source
+from cornerturn.ptx import Instruction
 
 
 @dataclass(frozen=True)

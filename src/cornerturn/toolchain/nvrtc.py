@@ -12,6 +12,7 @@ from typing import Any
 
 from cornerturn.errors import CompileError, MissingExtraError, UsageError
 from cornerturn.kernels.kernel import CudaSource
+from cornerturn.ptx import rename_files, source_line
 from cornerturn.toolchain.module import Module
 
 OPTIONS = ("-std=c++17", "-lineinfo", "--no-source-include", "--disable-warnings")
@@ -116,12 +117,10 @@ def _restore_name(ptx: str, name: str, file: str) -> str:
     """Give the line table the names of the source: ``file``, and those of its ``#line`` directives."""
     folder = Path.cwd().as_posix().rstrip("/") + "/"
 
-    def restored(directive: re.Match[str]) -> str:
-        path = directive[2]
-        shown = file.replace("\\", "/") if path.endswith(name) else path.removeprefix(folder)
-        return f'{directive[1]}{shown}"'
+    def restored(path: str) -> str:
+        return file.replace("\\", "/") if path.endswith(name) else path.removeprefix(folder)
 
-    return re.sub(r'^(\s*\.file\s+\d+\s+")([^"]*)"', restored, ptx, flags=re.MULTILINE)
+    return rename_files(ptx, restored)
 
 
 def _explain(log: str, source: CudaSource, ptx: str) -> str:
@@ -169,9 +168,8 @@ def no_kernel(file: str, entry: str, complaint: str) -> str:
 
 def _line_of(ptx: str, ptx_line: str | None) -> str:
     """The source line, as ``(12)``, that a line of the PTX was made of; empty where that is unknown."""
-    before = ptx.splitlines()[: int(ptx_line or 0)]
-    lines = re.findall(r"^\s*\.loc\s+\d+\s+(\d+)", "\n".join(before), flags=re.MULTILINE)
-    return f"({lines[-1]})" if lines else ""
+    line = source_line(ptx, int(ptx_line or 0))
+    return "" if line is None else f"({line})"
 
 
 def _squeeze(expression: str) -> str:
