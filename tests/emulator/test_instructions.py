@@ -50,7 +50,7 @@ def _instructions() -> Iterator[Instruction]:
 def test_the_tables_hold_every_instruction():
     tested = {instructions.key_of(i.opcode, i.modifiers) for i in _instructions()}
     assert sorted(set(instructions.MEANINGS) - tested) == []
-    assert sorted(set(decode.STEPS) - {i.opcode for i in _instructions()}) == []
+    assert sorted(set(decode.ACTIONS) - {i.opcode for i in _instructions()}) == []
 
 
 # --- integers against Python's own, which have no width -----------------------------------------------------------

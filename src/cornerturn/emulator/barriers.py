@@ -4,9 +4,10 @@ from collections import Counter
 
 import numpy as np
 
-from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.counting import WARP
+from cornerturn.emulator.events import BlockBarrier
 from cornerturn.emulator.operands import Operands, Reader, Unsupported
-from cornerturn.emulator.program import Block
+from cornerturn.emulator.program import BasicBlock
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import BarrierError
@@ -23,7 +24,7 @@ class Barriers:
     the kernel's `paths_onward`.
     """
 
-    def __init__(self, wave: Wave, blocks: list[Block], paths: Array) -> None:
+    def __init__(self, wave: Wave, blocks: list[BasicBlock], paths: Array) -> None:
         self.wave = wave
         self.blocks = blocks
         self.paths = paths
@@ -63,8 +64,7 @@ class Barriers:
             expected = np.where(expected > 0, expected, self.wave.alive.sum(axis=1))
             complete = here.any(axis=1) & (here.sum(axis=1) >= expected)
             group = here & complete[:, None]
-            if self.wave.races is not None:
-                self.wave.races.barrier(group)
+            self.wave.tell(BlockBarrier(group, self.wave.alive))
             released |= group
         if not released.any():
             raise BarrierError(self._deadlock())
@@ -107,7 +107,7 @@ class Barriers:
 
     def _deadlock(self) -> str:
         row = int(self.waiting.any(axis=1).argmax())
-        (block, _), waiting = self.wave.coordinates(row * self.wave.shape[1]), self.waiting[row]
+        (block, _), waiting = self.wave.geometry.coordinates(row * self.wave.shape[1]), self.waiting[row]
         places = []
         state = (self.block[row, waiting], self.number[row, waiting], self.needed[row, waiting])
         for (rank, number, needed), count in Counter(zip(*state, strict=True)).items():

@@ -6,10 +6,13 @@ from numbers import Integral
 
 import numpy as np
 
-from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.counting import WARP
+from cornerturn.emulator.events import Watcher
+from cornerturn.emulator.geometry import Geometry
 from cornerturn.emulator.ledger import Ledger
 from cornerturn.emulator.machine import Machine
 from cornerturn.emulator.memory import Allocation, Memory
+from cornerturn.emulator.observing import Observing
 from cornerturn.emulator.races import Races
 from cornerturn.emulator.report import Emulation, Extent, Observer
 from cornerturn.emulator.wave import Wave
@@ -25,6 +28,10 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_SHARED_BYTES = 227 * 1024
 
 Argument = Allocation | np.generic | bytes
+
+# glibc's malloc keeps as much freed memory as twice the largest block it ever saw mapped and freed: without this one,
+# which is never touched, each wave would give its registers back to the system and the next one fault them in again.
+np.empty(1 << 24, dtype=np.uint8)
 
 
 def emulate(
@@ -80,26 +87,20 @@ def emulate(
         )
     symbols |= _place_parameters(kernel, memory, arguments)
     machine = Machine(kernel, symbols)
-    ledger = Ledger(observer)
-    record = Races() if races else None
+    ledger = Ledger()
+    watchers: list[Watcher] = [ledger]
+    if races:
+        watchers.append(Races(ledger.see))
+    if observer is not None:
+        watchers.append(Observing(observer))
+    leaves = [basic_block.leaves for basic_block in machine.blocks]
     chosen = range(grid[0] * grid[1] * grid[2]) if blocks is None else blocks
     step = _blocks_per_wave(block, total_shared)
     with np.errstate(all="ignore"):
         for first in range(0, len(chosen), step):
             together = chosen[first : first + step]
-            wave = Wave(
-                kernel,
-                grid,
-                block,
-                together,
-                memory,
-                ledger,
-                total_shared,
-                local_bytes,
-                [block.leaves for block in machine.blocks],
-                record,
-            )
-            machine.run(wave)
+            geometry = Geometry(grid, block, np.array(together, dtype=np.int64)[:, None])
+            machine.run(Wave(kernel, geometry, memory, total_shared, local_bytes, leaves, watchers))
             if progress is not None:
                 progress(first + len(together), len(chosen))
     return ledger.emulation()

@@ -18,7 +18,7 @@ from cornerturn.ptx import (
     demangle,
 )
 
-Step = Callable[[Wave, Lanes], None]
+Action = Callable[[Wave, Lanes], None]
 Reader = Callable[[Wave], Array]
 Writer = Callable[[Wave, Lanes, Array], None]
 

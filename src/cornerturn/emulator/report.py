@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cornerturn.ptx import Space
+
 Extent = tuple[int, int, int]
-Space = Literal["global", "shared", "local", "const", "param"]
 Kind = Literal["load", "store", "atomic"]
 
 

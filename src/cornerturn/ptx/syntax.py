@@ -1,6 +1,7 @@
 """What PTX text says, as values: operands, instructions, variables, a kernel (PTX ISA, chapters 4 to 7)."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from cornerturn.errors import PtxError
 
@@ -18,7 +19,9 @@ TYPE_BYTES = {
 TYPE_BYTES |= {f"{kind}{bits}": bits // 8 for kind in "us" for bits in (8, 16, 32, 64)}
 TYPE_BYTES |= {f"f{bits}": bits // 8 for bits in (16, 32, 64)}
 
-STATE_SPACES = {
+Space = Literal["global", "shared", "local", "const", "param"]
+
+STATE_SPACES: dict[str, Space] = {
     "global": "global",
     "shared": "shared",
     "shared::cta": "shared",
@@ -95,7 +98,7 @@ class Instruction:
     inlined_at: tuple[str, ...] = ()
 
     @property
-    def space(self) -> str | None:
+    def space(self) -> Space | None:
         """The state space that it names; None where the address alone decides."""
         return next((STATE_SPACES[name] for name in self.modifiers if name in STATE_SPACES), None)
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cornerturn import __version__
-from cornerturn.emulator.counters import SECTOR_BYTES
+from cornerturn.emulator.counting import SECTOR_BYTES
 from cornerturn.errors import CornerturnError
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab.bench import Result, Step, result_of

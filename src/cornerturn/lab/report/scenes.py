@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.emulator import Movement
-from cornerturn.emulator.counters import LINE_BYTES, WARP
+from cornerturn.emulator.counting import LINE_BYTES, WARP
 from cornerturn.emulator.program import EXITS, is_barrier
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Extent, Kernel

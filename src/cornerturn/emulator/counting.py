@@ -17,7 +17,7 @@ BANKS = 32
 BANK_BYTES = 4
 
 
-def distinct(units: Array, active: Array) -> Array:
+def count_distinct(units: Array, active: Array) -> Array:
     """How many different values the active lanes of each row hold."""
     ordered = _fill_inactive(units, active)
     if np.any(ordered[:, 1:] < ordered[:, :-1]):
@@ -36,12 +36,12 @@ def _fill_inactive(values: Array, active: Array) -> Array:
 
 def sectors(addresses: Array, active: Array) -> Array:
     """Distinct 32-byte sectors. An access is aligned to its width, so each lane touches exactly one."""
-    return distinct(addresses // SECTOR_BYTES, active)
+    return count_distinct(addresses // SECTOR_BYTES, active)
 
 
 def lines(addresses: Array, active: Array) -> Array:
     """Distinct 128-byte lines."""
-    return distinct(addresses // LINE_BYTES, active)
+    return count_distinct(addresses // LINE_BYTES, active)
 
 
 def ideal(active: Array, width: int, unit: int) -> Array:
