@@ -35,8 +35,8 @@ def test_a_disagreement_is_told_with_its_sources():
 
 
 def _instructions() -> Iterator[Instruction]:
-    for case in CASES:
-        yield from parse(instruction_kernel(case.signature, case.lines), "kernel").instructions
+    for each in CASES:
+        yield from parse(instruction_kernel(each.signature, each.lines), "kernel").instructions
 
 
 def test_the_tables_hold_every_instruction():
