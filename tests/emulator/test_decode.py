@@ -27,7 +27,7 @@ FUNCTIONS = " ".join(
             "': count was not inlined, and calls are not emulated",
         ),
         ("y[0] = sin((double)y[0]);", "call.uni (retval0), __internal_trig_red", "slowpathd was not inlined"),
-        ("y[0] = (y[0] > 2 ? &deep::far : &count)(y[0]);", "", "is no variable, and functions have no address here"),
+        ("y[0] = (y[0] > 2 ? &deep::far : &count)(y[0]);", "", "is not a variable, and functions have no address here"),
         ("y[0] = clock64();", "mov.u64 %rd1, %clock64", "%clock64 is not emulated"),
         ('asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(0));', "mbarrier.init.shared.b64", ""),
         (

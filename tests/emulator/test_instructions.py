@@ -1,4 +1,4 @@
-"""Every instruction's meaning against bits worked out from the PTX ISA's text, one row a lane."""
+"""Every instruction's meaning against bits worked out from the PTX ISA's text, one row per lane."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -136,7 +136,7 @@ def test_floats_are_rounded_once(name: str, kind: str, data: st.DataObject):
     )
     for row, bits in zip(rows, found, strict=True):
         exact = operation(*map(form.value, row))
-        if exact:  # the sign of a zero and division by zero stand in the table
+        if exact:  # the sign of a zero and division by zero are in the table
             assert (row, hex(bits)) == (row, hex(form.nearest(exact)))
 
 

@@ -1,4 +1,4 @@
-"""Reading PTX: what stands in the text, and where in the source it comes from."""
+"""Reading PTX: what the text says, and where in the source it comes from."""
 
 import re
 from typing import Any
@@ -82,7 +82,7 @@ def test_opcode_modifiers_and_guard():
     assert negated.guard == Register("%p2", negated=True)
 
 
-def test_comments_directives_and_debug_sections_are_passed_over():
+def test_comments_directives_and_debug_sections_are_skipped():
     text = f"""// a comment with {{ braces }} and ; semicolons
     {HEADER}
     .extern .func (.param .b32 result) vprintf (.param .b64 a, .param .b64 b);

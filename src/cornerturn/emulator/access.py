@@ -1,4 +1,4 @@
-"""Loads and stores: every access is counted, checked, told of, and only then carried out."""
+"""Loads and stores: every access is counted, checked and reported to the watchers before memory changes."""
 
 from collections.abc import Callable, Iterator
 
@@ -25,14 +25,14 @@ _NO_EFFECT = _CACHE_HINTS | _EVICTION_HINTS | _PREFETCH_HINTS | _ORDERING
 def transfers(
     wave: Wave, lanes: Lanes, operation: MemoryOperation, addresses: Array, parts: list[Array] | None = None
 ) -> Iterator[tuple[Transfer, Array]]:
-    """Everything about an access but the change of memory: count it, check it, read operation it reads, tell of it.
+    """All of an access except the change of memory: tell of its requests, check its addresses, read, tell of the bytes.
 
     Args:
         addresses: one for each active lane.
-        parts: operation a store writes, an array per element with a value for each active lane; None for an atomic.
+        parts: what a store writes, an array per element with a value for each active lane; None for an atomic.
 
     Yields:
-        What goes to or comes from one store, and which of the active lanes it belongs to.
+        The transfer with one store, and which of the active lanes take part in it.
     """
     for store, offsets, chosen in _sound(wave, lanes, operation, addresses):
         if operation.kind == "load":
@@ -49,9 +49,9 @@ def transfers(
 def _sound(
     wave: Wave, lanes: Lanes, operation: MemoryOperation, addresses: Array
 ) -> Iterator[tuple[Store, Array, Array]]:
-    """Where an access goes: the store, the offsets, and which of the active lanes they belong to.
+    """Where an access goes: the store, the offsets in it, and which of the active lanes have them.
 
-    Lanes whose address is misaligned or out of bounds, or that write to an input, are at fault and omitted.
+    Lanes whose address is misaligned or out of bounds, or that write to an input, are reported and omitted.
     """
     for space, home, local, members in _route(wave, operation.space, addresses):
         if space != "param":
@@ -103,7 +103,7 @@ def _by_warp(wave: Wave, lanes: Array, addresses: Array) -> tuple[Array, Array]:
 def _check_alignment(
     wave: Wave, lanes: Lanes, operation: MemoryOperation, home: Memory | Arena, local: Array, members: Array
 ) -> Array:
-    """Whether each address is a multiple of the access's width, as it must be; those that are not are recorded."""
+    """Whether each address is a multiple of the access's width, as it must be; those that are not are reported."""
     aligned = (local & np.uint64(operation.width - 1)) == 0
     if not aligned.all():
         address = int(local[aligned.argmin()])
@@ -130,7 +130,7 @@ def read(wave: Wave, lanes: Lanes, operation: MemoryOperation, addresses: Array)
 
 
 def check_written(wave: Wave, transfer: Transfer) -> None:
-    """Lanes that read a byte that nobody wrote are at fault."""
+    """Report the lanes that read a byte that nobody wrote."""
     operation = transfer.operation
     missing = transfer.store.unwritten_at(transfer.offsets, operation.element, operation.count)
     if missing is not None:
@@ -142,7 +142,7 @@ def check_written(wave: Wave, transfer: Transfer) -> None:
 def memory_operation(
     operands: Operands, position: int, instruction: Instruction, kind: Kind, count: int
 ) -> MemoryOperation:
-    """What the instruction says that it does; modifiers with a meaning of their own are refused."""
+    """The operation of an instruction; modifiers that the emulator does not know are refused."""
     known = {*_SPACES, *_NO_EFFECT, *TYPES, "v2", "v4", "v8"}
     for name in instruction.modifiers:
         if name not in known:
@@ -190,7 +190,7 @@ def _store(operands: Operands, position: int, instruction: Instruction) -> Actio
 
 
 def _create_policy(operands: Operands, position: int, instruction: Instruction) -> Action:
-    """``createpolicy``: an opaque hint for caches, and nothing here depends on those."""
+    """``createpolicy``: a hint for caches, which change no value and no count."""
     write = operands.writer(instruction.operands[0], TYPES["b64"])
     return lambda wave, lanes: write(wave, lanes, np.uint64(0))
 

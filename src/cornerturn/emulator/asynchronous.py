@@ -72,7 +72,7 @@ def _commit(wave: Wave, lanes: Lanes) -> None:
 
 
 def _arrive(wave: Wave, lanes: Lanes, pending: int) -> None:
-    """Complete the lanes' copies, all but those of their ``pending`` youngest groups (-1: uncommitted ones too)."""
+    """Complete the lanes' copies but those of their ``pending`` youngest groups; -1 completes uncommitted ones too."""
     mask, commits = lanes.mask.reshape(-1), wave.commits.reshape(-1)
     remaining = []
     for copy in wave.copies:

@@ -1,4 +1,4 @@
-"""Atomics on integers: lanes take their turn in ascending order."""
+"""Atomics on integers: lanes take turns in ascending order."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -59,7 +59,7 @@ def _atomic(operands: Operands, position: int, instruction: Instruction) -> Acti
 
 
 def _take_turns(transfer: Transfer, name: str, given: list[Array], dtype: "np.dtype[Any]") -> Array:
-    """Update memory, lane by lane; what each lane found there."""
+    """Update memory lane by lane, and give what each lane found there."""
     update, element = UPDATES[name], transfer.operation.element
     bits = TYPES[f"b{8 * element}"].dtype
     before = np.zeros(len(transfer.lanes), dtype=dtype)

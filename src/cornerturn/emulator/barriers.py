@@ -1,4 +1,4 @@
-"""Barriers of a block: threads park until all those have arrived that must."""
+"""Barriers of a block: threads wait until every thread that the barrier expects has arrived."""
 
 from collections import Counter
 
@@ -52,7 +52,7 @@ class Barriers:
         self.passed |= mask & behind[:, None]
 
     def release(self) -> None:
-        """Let go every barrier that is complete.
+        """Release the threads of every barrier that is complete.
 
         Raises:
             BarrierError: none is, and nobody can still arrive: the kernel would hang.

@@ -1,4 +1,4 @@
-"""What happens in a launch: one stream of events, of which watchers are told in the order of execution."""
+"""What happens in a launch: one stream of events that every watcher sees, in the order of execution."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -12,7 +12,7 @@ from cornerturn.ptx import Instruction, Space
 
 @dataclass(frozen=True)
 class MemoryOperation:
-    """What a memory instruction does each time it is executed; an asynchronous copy does two, a load and a store.
+    """What a memory instruction does each time it is executed; an asynchronous copy has two, a load and a store.
 
     Attributes:
         position: index of the instruction in the kernel.
@@ -36,7 +36,7 @@ class MemoryOperation:
 
 @dataclass(frozen=True)
 class WaveBegins:
-    """Blocks that run together begin, with shared and local memory of their own."""
+    """Blocks begin to run together, with shared and local memory of their own."""
 
     geometry: Geometry
     shared: Arena
@@ -45,7 +45,7 @@ class WaveBegins:
 
 @dataclass(frozen=True)
 class WaveEnds:
-    """Blocks that ran together have ended, after so many instructions of their warps and of their lanes."""
+    """Blocks that ran together have ended; the counts are of instructions that their warps and lanes executed."""
 
     warp_instructions: int
     lane_instructions: int
@@ -69,15 +69,15 @@ class Requests:
 
 @dataclass(frozen=True)
 class Transfer:
-    """Lanes read from one store, or are about to write to it; all of them may.
+    """Lanes have read from one store, or are about to write to it; lanes at fault are omitted.
 
-    An asynchronous copy makes two: when it is issued, and when its bytes arrive.
+    The store of an asynchronous copy makes two: when it is issued, and when its bytes arrive.
 
     Attributes:
         offsets: byte offset in the store, one per lane.
         lanes: flat indices.
         parts: the bits that move, an array per element; None for an atomic, whose lanes take turns.
-        arrives: the bytes of an asynchronous copy arrive; they are written in between its two events.
+        arrives: the second of the two; a copy may write at any time between them.
     """
 
     operation: MemoryOperation
@@ -93,7 +93,7 @@ class Transfer:
             self.store.store(self.offsets, self.parts)
 
     def only(self, chosen: Array) -> "Transfer":
-        """The part of it that belongs to some of its lanes."""
+        """The part of it that belongs to the ``chosen`` lanes (bool, one per lane)."""
         parts = None if self.parts is None else [part[chosen] for part in self.parts]
         return replace(self, offsets=self.offsets[chosen], lanes=self.lanes[chosen], parts=parts)
 
@@ -131,7 +131,7 @@ Event = WaveBegins | WaveEnds | Requests | Transfer | BlockBarrier | WarpBarrier
 
 
 class Watcher(Protocol):
-    """Whoever follows a launch; it takes what it needs of the stream."""
+    """Follows a launch; it takes from the stream what it needs."""
 
     def see(self, event: Event) -> None:
-        """Is called with each event when it happens."""
+        """Take note of an event; called when it happens."""

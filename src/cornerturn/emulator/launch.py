@@ -50,8 +50,8 @@ def emulate(
 ) -> Emulation:
     """Run one launch of a kernel on the CPU and count its memory accesses.
 
-    In PTX an address is a number: an index that runs over the end of one ``__shared__`` array into the next one of the
-    same block is not found, one that runs out of the block's shared memory is.
+    In PTX an address is a number. So an index that runs past the end of one ``__shared__`` array into the next one is
+    no fault that can be seen; one that runs out of the block's shared memory is.
 
     Args:
         ptx: text of the module.
@@ -59,13 +59,13 @@ def emulate(
         memory: holds the arrays; they are read and written in place.
         grid: blocks along x, y, z.
         block: threads along x, y, z.
-        arguments: one for each parameter: an ``Allocation`` for a pointer, a NumPy scalar of the parameter's size,
+        arguments: one per parameter: an ``Allocation`` for a pointer, a NumPy scalar of the parameter's size,
             or the bytes of a structure passed by value.
-        shared_bytes: dynamic shared memory, bytes a block.
+        shared_bytes: dynamic shared memory, bytes per block.
         progress: called with (blocks done, blocks to do) after every wave.
         observer: told of every value that is moved.
         blocks: linear numbers of the blocks to run, x fastest; the whole grid by default.
-        races: look for accesses that nothing orders, which takes some of the time.
+        races: whether to look for accesses that nothing orders, which takes time.
 
     Raises:
         LaunchError: the launch breaks a rule of the hardware.
@@ -83,7 +83,7 @@ def emulate(
     total_shared = static_bytes + int(shared_bytes)
     if total_shared > MAX_SHARED_BYTES:
         raise LaunchError(
-            f"kernel {entry} wants {total_shared} bytes of shared memory a block: at most {MAX_SHARED_BYTES}"
+            f"kernel {entry} wants {total_shared} bytes of shared memory per block: at most {MAX_SHARED_BYTES}"
         )
     symbols |= _place_parameters(kernel, memory, arguments)
     machine = Machine(kernel, symbols)
@@ -133,8 +133,8 @@ def _check_block(kernel: Entry, block: Extent) -> None:
         raise LaunchError(f"block {block} of kernel {kernel.name} has {threads} threads: at most {MAX_BLOCK_THREADS}")
     if kernel.max_threads and threads > kernel.max_threads:
         raise LaunchError(
-            f"kernel {kernel.name} was compiled for at most {kernel.max_threads} threads a block (__launch_bounds__): "
-            f"block {block} has {threads}"
+            f"kernel {kernel.name} was compiled for at most {kernel.max_threads} threads per block "
+            f"(__launch_bounds__): block {block} has {threads}"
         )
     required = kernel.required_block
     if required and block != (*required, 1, 1)[:3]:

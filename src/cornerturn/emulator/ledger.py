@@ -80,7 +80,7 @@ class Ledger:
 
 
 def _ideal(active: Array, width: int, unit: int, found: Array) -> int:
-    """Units needed if the active lanes' bytes lay packed, or those found where lanes that share addresses need less."""
+    """Units that the active lanes' bytes need when packed; at most those ``found``, as lanes may share addresses."""
     return int(np.minimum(counting.ideal(active, width, unit), found).sum())
 
 

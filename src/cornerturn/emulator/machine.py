@@ -1,4 +1,4 @@
-"""Runs a wave: always the lowest-ranked basic block that any lane waits for, for all lanes that wait for it."""
+"""Runs a wave: always the basic block of lowest rank that a lane is at, for all lanes that are at it."""
 
 from dataclasses import dataclass
 from itertools import count

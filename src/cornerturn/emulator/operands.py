@@ -56,7 +56,9 @@ class Operands:
             return lambda wave: constant
         if isinstance(operand, Symbol):
             if operand.name not in self.symbols:
-                raise Unsupported(f"{demangle(operand.name).text} is no variable, and functions have no address here")
+                raise Unsupported(
+                    f"{demangle(operand.name).text} is not a variable, and functions have no address here"
+                )
             address = kind.bits.type(self.symbols[operand.name])
             return lambda wave: address
         raise Unsupported("an operand is of a kind that it does not take")

@@ -50,7 +50,7 @@ class BasicBlock:
 
     @property
     def leaves(self) -> bool:
-        """Whether it does nothing but to exit."""
+        """Whether it only exits."""
         return not self.body and self.end is not None and self.end.opcode in EXITS and self.end.guard is None
 
     @property

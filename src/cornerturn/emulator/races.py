@@ -2,9 +2,9 @@
 
 Lanes run in lockstep here, so a missing barrier changes no result; this record is what makes it visible. Two accesses
 are ordered (PTX ISA, memory consistency model) when one thread makes both, when both threads pass a barrier of the
-block in between, or when a ``bar.warp.sync`` whose mask names both lies in between. Lanes of one warp are threads like
-any others: since Volta nothing keeps them in step. Shuffles and votes order nothing, and blocks are never ordered.
-Two atomics do not race, nor do two writes of the same value, which end alike whoever comes last.
+block in between, or when both pass a ``bar.warp.sync`` whose mask names both. Lanes of one warp are threads like any
+others: since Volta nothing keeps them in step. Shuffles and votes order nothing, and blocks are never ordered.
+Two atomics do not race. Nor do two writes of the same value: the outcome is the same in either order.
 
 Watched are shared memory and the arrays of global memory that start out unwritten: a launch's outputs.
 """
@@ -60,7 +60,7 @@ class Part:
 class Shadow:
     """For each unit of a store: the stamp of its last writer, of its first reader since a barrier, of its last one.
 
-    Reads are filed when the next write comes; most often none does before a barrier makes them forgotten.
+    Reads are filed when the next write comes; most often a barrier comes first, and they are forgotten.
     """
 
     def __init__(self, store: Store) -> None:
@@ -111,7 +111,7 @@ class Races:
         self.geometry = wave.geometry
         self.start = self._now()
         self.shared = Shadow(wave.shared)
-        self.floor = np.full(len(wave.geometry.blocks), self.start)  # by block: older is what a barrier of all ended
+        self.floor = np.full(len(wave.geometry.blocks), self.start)  # by block: its last barrier of all threads
         self.lowest = self.start  # of the floors
         self.between_warps: Array | None = None  # block x warp x warp: what of the second the first has seen
         self.within_warp: Array | None = None  # lane x lane of the same warp, likewise
@@ -225,7 +225,7 @@ class Races:
         return part
 
     def _file(self, shadow: Shadow) -> None:
-        """Put down who reads: the first since a barrier, and the last who is not the first."""
+        """Record who reads: the first since a barrier, and the last that is not the first."""
         for part in shadow.unfiled:
             if shadow is self.shared and part.number < self.lowest:
                 continue

@@ -11,7 +11,7 @@ import numpy as np
 from cornerturn.ptx import TYPE_BYTES
 
 Array = Any
-"""A NumPy array, or a NumPy scalar that stands for an array with the same value everywhere."""
+"""A NumPy array, or a NumPy scalar that has the same value for every lane."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def _ballot(flags: Array) -> Array:
 
 
 def _meet(wave: Wave, lanes: Lanes, members: Array, instruction: Instruction) -> Array:
-    """The active lanes, warps x 32, after a check that each is with all lanes of its member mask that have not left."""
+    """The active lanes, warps x 32, after a check that every lane of their member masks is there or has exited."""
     active = _rows(wave, lanes.mask)
     here, staying = _ballot(active), _ballot(_rows(wave, wave.staying))
     for wrong, rule in (

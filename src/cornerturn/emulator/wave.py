@@ -1,8 +1,7 @@
 """The state of the blocks that are executed together: registers, program counters, memory.
 
-Everything is an array of blocks x lanes. A value that is
-the same along one axis is kept with extent 1 there and broadcast, so what depends on the thread alone is computed
-once for all blocks.
+Everything is an array of blocks x lanes. A value that is the same along one axis is kept with extent 1 there and
+broadcast, so what depends on the thread alone is computed once for all blocks.
 """
 
 from collections.abc import Sequence
@@ -47,7 +46,7 @@ class Lanes:
         return int(np.count_nonzero(self.mask.reshape(-1, WARP).any(axis=1)))
 
     def where(self, condition: Array) -> "Lanes":
-        """Those of the lanes for which ``condition`` (broadcast) holds."""
+        """The lanes for which ``condition`` (broadcast) holds."""
         return Lanes(self.mask & condition, whole=False)
 
     def pick(self, value: Array) -> Array:
@@ -72,7 +71,7 @@ class Copy:
     groups: Array
 
     def only(self, chosen: Array) -> "Copy":
-        """The part of the copy that belongs to some of its lanes."""
+        """The part of it that belongs to the ``chosen`` lanes (bool, one per lane)."""
         return Copy(self.transfer.only(chosen), self.groups[chosen])
 
 
@@ -80,8 +79,8 @@ class Wave:
     """Blocks of one launch that run together.
 
     Args:
-        leaves: for each basic block whether a lane there has nothing left to do but to exit.
-        watchers: are told of everything that happens.
+        leaves: for each basic block whether it only exits.
+        watchers: see every event.
     """
 
     def __init__(

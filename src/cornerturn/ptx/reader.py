@@ -1,7 +1,7 @@
 """PTX text -> one kernel's parameters, variables and instructions.
 
 The grammar is that of the PTX ISA, chapters 4 and 5. Only what a kernel needs to run is kept; debug sections and
-performance directives are passed over.
+performance directives are skipped.
 """
 
 import re
@@ -62,7 +62,7 @@ def parse(ptx: str, entry: str) -> Entry:
         (['ld.param.u64 %a, [x]', 'ret'], 8)
 
     Raises:
-        PtxError: there is no such kernel, or its text is not PTX that this reader knows.
+        PtxError: there is no such kernel, or this reader does not know a statement of it.
     """
     text = _without_comments(ptx)
     functions = list(_functions(text))
@@ -169,7 +169,7 @@ def _initial_bytes(text: str | None, element: int, name: str) -> bytes:
 
 
 def _constant(text: str) -> Immediate | None:
-    """``-12``, ``0x1F``, ``0f3F800000``, ``1.0`` or ``WARP_SZ`` (PTX ISA, constants); None when it is no constant."""
+    """``-12``, ``0x1F``, ``0f3F800000``, ``1.0`` or ``WARP_SZ`` (PTX ISA, constants); None for anything else."""
     if constant := re.fullmatch(r"0([fFdD])([0-9a-fA-F]+)", text):
         return Immediate(int(constant[2], 16), 4 if constant[1] in "fF" else 8)
     if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
@@ -318,7 +318,7 @@ class _Body:
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas that stand in no bracket."""
+    """Split at the commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for index, character in enumerate(text):
         if character in "{[(":

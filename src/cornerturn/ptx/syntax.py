@@ -76,7 +76,7 @@ Operand = Register | Immediate | Symbol | Address | Vector
 
 
 def elements(operand: Operand) -> tuple[Operand, ...]:
-    """The elements of a vector; any other operand is its own only one."""
+    """The elements of a vector; any other operand is its only element."""
     return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
@@ -129,9 +129,9 @@ class Entry:
         labels: label -> index of the instruction that follows it.
         register_types: register name -> PTX type.
         variables: the module's and the kernel's own.
-        required_block: the only block shape it may be launched with (``.reqntid``), if it says one.
-        max_threads: the most threads a block (``.maxntid``), if it says so.
-        clustered: whether it must be launched in clusters, of more than one block or of a size said at the launch.
+        required_block: the only block shape it may be launched with (``.reqntid``), if it names one.
+        max_threads: the most threads per block (``.maxntid``), if it says so.
+        clustered: whether it must be launched in clusters: of more than one block, or of a size that the launch names.
     """
 
     name: str
