@@ -7,12 +7,13 @@ import numpy as np
 
 from cornerturn.emulator import Emulation, Memory, emulate
 from cornerturn.kernels.kernel import CudaSource
+from cornerturn.ptx import TYPE_BYTES
 from cornerturn.toolchain import Image, compile_source
 
 from .tables.notation import Case
 
 WARP = 32
-BYTES = {"pred": 4} | {f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)}
+BYTES = TYPE_BYTES | {"pred": 4}  # a predicate travels as a word
 HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
 
 SOURCES = "abcef"

@@ -20,8 +20,8 @@ from cornerturn.errors import CompileError, MissingExtraError
 from cornerturn.ptx import TYPE_BYTES, Immediate, Instruction, elements, parse
 from cornerturn.toolchain.image import Image
 
-Space = Literal["global", "shared", "generic"]
-Kind = Literal["load", "store"]
+MemorySpace = Literal["global", "shared", "generic"]
+Direction = Literal["load", "store"]
 
 
 @dataclass(frozen=True, order=True)
@@ -34,8 +34,8 @@ class MemoryInstruction:
         width: bytes per lane.
     """
 
-    space: Space
-    kind: Kind
+    space: MemorySpace
+    kind: Direction
     width: int
 
 
@@ -84,11 +84,11 @@ def find_nvdisasm() -> str | None:
     return shutil.which("nvdisasm")
 
 
-_PTX_SPACES: dict[str | None, Space] = {"global": "global", "shared": "shared", None: "generic"}
+_PTX_SPACES: dict[str | None, MemorySpace] = {"global": "global", "shared": "shared", None: "generic"}
 
 # The assembler pads asynchronous copies with loads under @!PT, the predicate that never holds: no accesses.
 _SASS_OPCODE = r"/\*[0-9a-f]{4,}\*/\s+(?!@!PT)(?:@!?U?P\w+\s+)?([A-Z][\w.]*)"
-_SASS_ACCESSES: dict[str, tuple[tuple[Space, Kind], ...]] = {
+_SASS_ACCESSES: dict[str, tuple[tuple[MemorySpace, Direction], ...]] = {
     "LDG": (("global", "load"),),
     "STG": (("global", "store"),),
     "LDS": (("shared", "load"),),
@@ -107,7 +107,7 @@ def _of_ptx(instruction: Instruction) -> Iterator[MemoryInstruction]:
             yield MemoryInstruction("shared", "store", width)
         case ("ld", (data, _, *_)) | ("st", (_, data, *_)) if instruction.space in _PTX_SPACES:
             width = len(elements(data)) * TYPE_BYTES[instruction.modifiers[-1]]
-            kind: Kind = "load" if instruction.opcode == "ld" else "store"
+            kind: Direction = "load" if instruction.opcode == "ld" else "store"
             yield MemoryInstruction(_PTX_SPACES[instruction.space], kind, width)
 
 
