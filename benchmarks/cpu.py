@@ -18,7 +18,8 @@ import numba
 import numpy as np
 
 from cornerturn import transpose
-from cornerturn.measure.cases import DTYPES, LARGE, Case, parse_case
+from cornerturn.measure.cases import DTYPES, Case
+from cornerturn.measure.groups import LARGE, parse_case
 from cornerturn.op.cpu.engine import thread_count
 from cornerturn.op.cpu.plan import plan_move
 from cornerturn.op.strided_view import AnyArray, empty_c_order, view_of

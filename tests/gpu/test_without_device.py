@@ -75,7 +75,7 @@ def test_a_launch_hands_the_driver_the_bytes_of_every_argument(monkeypatch: pyte
 
     monkeypatch.setattr(driver, "cuLaunchKernel", launch)
     function = Function.__new__(Function)
-    function.device, function.name, function._kernel = device, "k", SimpleNamespace(handle=driver.CUkernel(99))
+    function.device, function.name, function._kernel = device, "k", driver.CUkernel(99)
     function.launch((3, 2, 1), (32, 4, 1), arguments, 1024, stream=SimpleNamespace(handle="theirs"))
     values = [np.uint64(buffer.address).tobytes(), *(argument.tobytes() for argument in arguments[1:])]
     assert launched == [(99, [3, 2, 1, 32, 4, 1, 1024], "theirs", values, 0)]
@@ -88,7 +88,7 @@ def test_a_launch_that_the_driver_refuses_names_the_kernel(monkeypatch: pytest.M
     monkeypatch.setattr(driver, "cuGetErrorString", lambda status: (driver.CUresult.CUDA_SUCCESS, b"invalid argument"))
     function = Function.__new__(Function)
     function.device = SimpleNamespace(current=nullcontext, stream=SimpleNamespace(handle=0))
-    function.name, function._kernel = "turn", SimpleNamespace(handle=driver.CUkernel(99))
+    function.name, function._kernel = "turn", driver.CUkernel(99)
     with pytest.raises(DeviceError, match=r"^kernel turn failed: CUDA_ERROR_INVALID_VALUE \(invalid argument\)$"):
         function.launch((1, 1, 1), (2048, 1, 1), [])
 

@@ -84,7 +84,7 @@ def test_the_line_table_names_the_file_as_it_was_given(file: str):
         ),
         (
             "__global__ void f(int* a) {} __global__ void f(float* a) {}",
-            "own.cu has no kernel f: there are more functions of that name, in the file or in CUDA: rename it",
+            "own.cu has no kernel f: several functions have that name, in the file or in CUDA: rename it",
         ),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_compile_error_shows_the_users_file_and_line(text: str, message: str):
 
 def test_a_kernel_with_the_name_of_a_function_of_cuda_is_named():
     text = 'extern "C" __global__ void clock(int* a) { a[0] = 1; }'
-    with pytest.raises(CompileError, match=r"^own\.cu has no kernel clock: there are more functions of that name"):
+    with pytest.raises(CompileError, match=r"^own\.cu has no kernel clock: several functions have that name"):
         nvrtc.compile_with_nvrtc(CudaSource("own.cu", text, ("clock",)), "sm_90")
 
 

@@ -1,6 +1,6 @@
 // The controls: what a transpose is measured against.
 
-// copy: moves the same bytes without turning the corner, 16 bytes a thread in and out, 16 sectors a request
+// copy: moves the same bytes without turning the corner, 16 bytes per thread in and out, 16 sectors per request
 //   on both ends and none wasted: the roof that no transpose can pass.
 __global__ void copy(const float* x, float* y, unsigned rows, unsigned cols) {
     const size_t n = size_t(rows) * cols, vectors = n / 4;

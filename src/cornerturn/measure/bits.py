@@ -12,7 +12,7 @@ THREADS = 256
 
 SOURCE = CudaSource(
     "gpu_bits.cu",
-    """// One byte a thread.
+    """// One byte per thread.
 __device__ unsigned long long byte_of_thread() { return blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x; }
 
 extern "C" __global__ void spoil(unsigned char* y, const unsigned char* expected, unsigned long long bytes) {

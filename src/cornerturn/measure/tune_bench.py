@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.errors import CompileError, DeviceError
-from cornerturn.gpu import Buffer, Device, time_launches
-from cornerturn.kernels.moves import UNIT
-from cornerturn.kernels.production import Production, rows
+from cornerturn.gpu import Buffer, Device, DeviceFacts, Launcher, time_launches
+from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.production.axes import UNIT
+from cornerturn.kernels.production.device_code import Production
+from cornerturn.kernels.production.rows import rows
 from cornerturn.measure.bits import Bits
 from cornerturn.measure.tune import HUGE, Bench, Choice, Scale, decisions, identity, tune
-from cornerturn.op.gpu.engine import Launcher, forget_plans, target_of
-from cornerturn.op.gpu.tuned import Target, default_for, forget, store
+from cornerturn.op.gpu.engine import forget_plans, launcher
+from cornerturn.op.gpu.tuned import default_for, forget, store
 from cornerturn.op.problem import Problem
 from cornerturn.toolchain import Module
 from cornerturn.toolchain.nvrtc import compile_with_nvrtc
@@ -43,7 +45,7 @@ def tune_device(
     Args:
         device: where to measure.
         elements: sizes in bytes.
-        progress: told how many of all `tuning.decisions` are made, which is at work, and what part of it is done.
+        progress: told how many of all `decisions` are made, which is at work, and what part of it is done.
 
     Yields:
         what was found for one size, once that is kept.
@@ -52,13 +54,16 @@ def tune_device(
         DeviceError: the device fails.
         UsageError: the cache cannot be written.
     """
-    target = target_of(device.facts.ordinal)
-    scale = Scale.of(device.facts.l2_bytes, default_for(target).enough_blocks)
-    yield from tune_target(target, elements, scale, DeviceBench(device, scale), progress)
+    scale = Scale.of(device.facts.l2_bytes, default_for(device.facts).enough_blocks)
+    yield from tune_by(device.facts, elements, scale, DeviceBench(device, scale), progress)
 
 
-def tune_target(
-    target: Target, elements: Sequence[int], scale: Scale, bench: Bench, progress: Callable[[int, str, float], None]
+def tune_by(
+    device: DeviceFacts,
+    elements: Sequence[int],
+    scale: Scale,
+    bench: Bench,
+    progress: Callable[[int, str, float], None],
 ) -> Iterator[list[Choice]]:
     """Do as `tune_device` does, by what ``bench`` measures.
 
@@ -72,24 +77,24 @@ def tune_target(
         def advance(made: int, label: str, part: float, before: int = before) -> None:
             progress(before + made, label, part)
 
-        tiling, choices = tune(default_for(target), [element], scale, bench, advance)
+        profile, choices = tune(default_for(device), [element], scale, bench, advance)
         if not choices:
-            raise DeviceError(f"no kernel for elements of {element} bytes runs and is right on {target.name}")
-        store(target, tiling, [element])
+            raise DeviceError(f"no kernel for elements of {element} bytes runs and is right on {device.name}")
+        store(device, profile, [element])
         forget_plans()
         before += len(decisions([element]))
         yield choices
 
 
-def untune(target: Target) -> bool:
+def untune(device: DeviceFacts) -> bool:
     """Forget what was tuned for a device, from now on; returns whether there was something."""
-    forgotten = forget(target)
+    forgotten = forget(device)
     forget_plans()
     return forgotten
 
 
 class DeviceBench:
-    """A CUDA device as `tuning.Bench`; arrays alternate between so many places that they pass L2.
+    """A CUDA device as a `Bench`; arrays alternate between enough places to pass L2.
 
     Raises:
         DeviceError: the device has no memory left, or fails altogether.
@@ -134,7 +139,7 @@ class DeviceBench:
     def copy_seconds(self, nbytes: int) -> float:
         """Return the time of the faster of a 16-byte copy kernel and the driver's copy."""
         if nbytes not in self._copies:
-            kernel = Launcher(rows(UNIT, [(max(1, nbytes // UNIT), UNIT, UNIT)]), self._arch)
+            kernel = launcher(rows(UNIT, [(max(1, nbytes // UNIT), UNIT, UNIT)]), self._arch)
             times = [self._timed(way, nbytes) for way in (kernel, _driver_copy(nbytes))]
             ran = [seconds for seconds in times if seconds is not None]
             if not ran:
@@ -154,13 +159,13 @@ class DeviceBench:
             self.prepare([production])
             module = self._modules[production.entry]
             try:
-                self._launchers[key] = Launcher(production, self._arch, module) if module else None
+                self._launchers[key] = launcher(production, self._arch, module) if module else None
             except DeviceError:
                 self._launchers[key] = None
         return self._launchers[key]
 
     def _timed(self, launch: Callable[[int, int, int], Any], nbytes: int) -> float | None:
-        span = -(-nbytes // PLACE_BYTES) * PLACE_BYTES
+        span = ceil_div(nbytes, PLACE_BYTES) * PLACE_BYTES
         places = max(1, self.room // span)
         turn = 0
 
@@ -213,6 +218,6 @@ def moved(x: NDArray[np.uint8], problem: Problem) -> NDArray[np.uint8]:
 def _driver_copy(nbytes: int) -> Callable[[int, int, int], Any]:
     from cuda.bindings import driver
 
-    from cornerturn.gpu.device import check
+    from cornerturn.gpu.driver import check
 
     return lambda x, y, stream: check(driver.cuMemcpyDtoDAsync(y, x, nbytes, stream))

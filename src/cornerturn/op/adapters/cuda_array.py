@@ -98,7 +98,7 @@ def device_of(address: int) -> Iterator[int]:
     """
     from cuda.bindings import driver
 
-    from cornerturn.gpu.device import check
+    from cornerturn.gpu.driver import check
 
     attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     try:
@@ -118,7 +118,7 @@ def device_of(address: int) -> Iterator[int]:
 def _primary_context(ordinal: int) -> Any:
     from cuda.bindings import driver
 
-    from cornerturn.gpu.device import check
+    from cornerturn.gpu.driver import check
 
     return check(driver.cuDevicePrimaryCtxRetain(check(driver.cuDeviceGet(ordinal))))
 
@@ -139,7 +139,7 @@ def _move(source: StridedView, x: CudaArray, out: CudaArray) -> None:
 def _wait(stream: int) -> None:
     from cuda.bindings import driver
 
-    from cornerturn.gpu.device import check
+    from cornerturn.gpu.driver import check
 
     check(driver.cuStreamSynchronize(stream))
 

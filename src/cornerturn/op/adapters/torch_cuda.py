@@ -13,7 +13,8 @@ from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
 from cornerturn.errors import UsageError
-from cornerturn.op.gpu.engine import Launcher, prepared, when_retuned
+from cornerturn.gpu import Launcher
+from cornerturn.op.gpu.engine import prepared, when_retuned
 from cornerturn.op.strided_view import StridedView, bounds
 
 Tensor = Any  # torch.Tensor: the type checker does not follow torch

@@ -1,0 +1,79 @@
+"""The profile of an NVIDIA H200 (sm_90, 132 multiprocessors, 60 MiB L2), which serves every device that is not tuned.
+
+Each value was found by measurement on that device, as docs/performance-notes.md says ("what it took", by number).
+"""
+
+from cornerturn.kernels.kernel import ELEMENT_SIZES
+from cornerturn.kernels.production.profile import Profile
+from cornerturn.kernels.production.tile_shape import TileShape
+
+BLOCKS_PER_MULTIPROCESSOR = 8
+"""With fewer blocks than these a device is not busy, and smaller tiles are taken."""
+
+H200 = Profile(
+    # Small micro-tiles (1), smaller tiles than those that a first search found (10); wide reads where they pay (7).
+    # The second of a size is the fastest at 1024 x 1024, where the first leaves multiprocessors without work.
+    aligned={
+        1: (TileShape(64, 128, 4, 128, wide=False),),
+        2: (TileShape(64, 64, 2, 256), TileShape(32, 64, 2, 64)),
+        4: (TileShape(64, 32, 2, 256), TileShape(32, 32, 2, 128)),
+        8: (TileShape(32, 32, 2, 256), TileShape(16, 32, 1, 128)),
+        16: (TileShape(32, 16, 1, 256), TileShape(16, 16, 1, 128)),
+    },
+    # 2% faster than the aligned ones, for this size alone (10).
+    loose={4: (TileShape(64, 64, 2, 512), TileShape(32, 32, 2, 128))},
+    # Windows on sectors (3); resident blocks leave the registers to keep all reads in flight (4).
+    ragged={
+        1: (TileShape(128, 128, 4, 256, wide=False, resident=5), TileShape(64, 64, 4, 64, wide=False)),
+        2: (TileShape(128, 64, 4, 256, wide=False, resident=5), TileShape(32, 64, 2, 128, wide=False)),
+        4: (TileShape(64, 64, 4, 256, wide=False, resident=4), TileShape(32, 32, 2, 128, wide=False)),
+        8: (TileShape(64, 64, 2, 512, resident=3), TileShape(16, 32, 2, 128, wide=False, resident=8)),
+        16: (TileShape(32, 32, 1, 256), TileShape(16, 32, 1, 256, wide=False)),
+    },
+    # Blocks along another axis before those from tile to tile: 256 x 256 x 256 reversed (6).
+    near={
+        1: (TileShape(128, 128, 4, 128, wide=False), TileShape(64, 64, 4, 64, wide=False)),
+        2: (TileShape(64, 64, 4, 128, wide=False),),
+        4: (TileShape(64, 64, 4, 256, wide=False), TileShape(32, 32, 2, 128, wide=False)),
+        8: (TileShape(32, 32, 2, 256, wide=False),),
+        16: (TileShape(16, 16, 1, 128, wide=False),),
+    },
+    # 8192 x 8192 of 16 bytes spans many pages: 0.93 -> 0.96. Other sizes, and pitches below 128 KiB, lose by it (5).
+    groups={16: (2, 64)},
+    group_pitch=128 << 10,
+    # Matrices with one short side (11). Small elements take long to shift: they want one tile with all columns.
+    fitting_threads=128,
+    fitting_ragged_units={1: 4, 2: 16},
+    run_limit={1: 256, 2: 128, 4: 64, 8: 64},
+    # A tile with up to 5% more cost was as fast or faster, for what the cost leaves out.
+    similar_cost=1.05,
+    waste_limit=4,
+    enough_blocks=132 * BLOCKS_PER_MULTIPROCESSOR,
+    # Reads that L2 keeps: +1.5 to +2.8% from here on; smaller arrays lose (8).
+    keep_bytes=32 << 20,
+    # Wide reads of small elements lose 2 to 5% unless rows begin on what they fetch (7).
+    loose_narrow=(1, 2),
+    # Threads from 32 to 512 change weave by less than 0.3% (short axes, below the list).
+    weave_threads=dict.fromkeys(ELEMENT_SIZES, 128),
+    weave_units=16,
+    # Longer records are faster by tiles; odd ones of small elements not, as no tile fits them.
+    weave_longest=31,
+    interleave_limit={1: 16, 2: 16, 4: 16, 8: 16, 16: 8},
+    deinterleave_limit={1: 16, 2: 16, 4: 16, 8: 16, 16: 31},
+    odd_weave_limit={1: 31, 2: 31},
+    ragged_interleave_limit={1: 24, 2: 24, 4: 24, 8: 12},
+    ragged_deinterleave_limit={1: 8, 2: 8, 4: 8, 8: 8},
+    # Larger blocks have tiles of their own.
+    shuffle_limit=512,
+    # Elements of 16 bytes are units as they are. Reading 4 and 8 bytes one by one beats shifting (12).
+    ragged_rows_element=8,
+    ragged_rows_bytes=2048,
+    shifted_element=2,
+    # One unit per thread and small blocks for long rows; two units and blocks of 4 x 4 rows for short ones (9).
+    rows_items=dict.fromkeys(ELEMENT_SIZES, 1),
+    short_row_bytes=128,
+    long_row_threads=128,
+    block_rows=4,
+    # Above it, boxes waste less.
+    scatter_limit=4.5,
+)
