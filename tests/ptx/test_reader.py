@@ -14,7 +14,6 @@ from cornerturn.ptx import (
     Register,
     Symbol,
     Vector,
-    elements,
     kernel_names,
     parameters,
     parse,
@@ -273,26 +272,3 @@ def test_parameters_are_read_without_the_body():
     assert parameters(TWO, "_Z3twov") == ()
     with pytest.raises(PtxError, match="the PTX holds no kernel three; it holds: one, _Z3twov"):
         parameters(TWO, "three")
-
-
-@pytest.mark.parametrize(
-    ("text", "space"),
-    [
-        ("ld.volatile.global.u32 %r1, [%rd1];", "global"),
-        ("st.shared::cta.u32 [%r1], %r2;", "shared"),
-        ("ld.param.u64 %rd1, [p];", "param"),
-        ("ld.u32 %r1, [%rd1];", None),
-        ("add.u32 %r1, %r1, 1;", None),
-    ],
-)
-def test_state_spaces(text: str, space: str | None):
-    (found,) = instructions(text)
-    assert found.space == space
-
-
-def test_elements_of_a_vector():
-    (found,) = instructions("st.global.v2.u32 [%rd1], {%r1, %r2};")
-    assert [elements(operand) for operand in found.operands] == [
-        (Address(Register("%rd1")),),
-        (Register("%r1"), Register("%r2")),
-    ]
