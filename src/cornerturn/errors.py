@@ -32,5 +32,9 @@ class BarrierError(EmulatorError):
     """A barrier that can never complete, because not all threads reach it: a GPU would hang."""
 
 
+class PtxError(EmulatorError):
+    """PTX text that cannot be read: the kernel is not in it, it is cut off, or a statement is not known."""
+
+
 class MissingExtraError(CornerturnError, ImportError):
     """An optional dependency is not installed; the message holds the pip line that brings it."""

@@ -412,7 +412,7 @@ COPY = kernel("const int* x, int* y, short n", "if (i < n) y[i] = x[i];")
         ({"grid": 2**31}, "along x it must be between 1 and 2147483647"),
         ({"shared_bytes": -16}, "-16 bytes of dynamic shared memory for kernel kernel: give 0 or more"),
         ({"shared_bytes": 1.5}, "1.5 bytes of dynamic shared memory for kernel kernel: give 0 or more"),
-        ({"shared_bytes": 227 * 1024 + 1}, "wants 232449 bytes of shared memory a block: at most 232448"),
+        ({"shared_bytes": 227 * 1024 + 1}, "wants 232449 bytes of shared memory per block: at most 232448"),
     ],
 )
 def test_a_launch_obeys_the_hardware(launch: dict[str, Any], message: str):
@@ -438,7 +438,7 @@ def test_arguments_fit_their_parameters(arguments: tuple[Any, ...], message: str
 def test_launch_bounds_are_kept():
     text = COPY.replace("void kernel", "void __launch_bounds__(64) kernel")
     assert launch_cuda(text, ints(64), ints(64), np.int16(8), block=64).hazards == ()
-    with pytest.raises(EmulatorError, match=r"at most 64 threads a block \(__launch_bounds__\): block .* has 96"):
+    with pytest.raises(EmulatorError, match=r"at most 64 threads per block \(__launch_bounds__\): block .* has 96"):
         launch_cuda(text, ints(96), ints(96), np.int16(8), block=96)
 
 

@@ -1,8 +1,9 @@
-"""What each PTX instruction means: one short function of NumPy arrays an instruction.
+"""What each PTX instruction means: one short function of NumPy arrays per instruction.
 
 The signature beside a meaning says how its operands are read: ``t`` is the instruction's own type, ``t2`` its second
 one, ``wide`` twice the width, anything else a PTX type. Source: PTX ISA, chapter 9 (instruction set). Instructions
-that touch memory, other lanes or the flow of control are in ``machine``.
+that touch memory or other lanes are in `access`, `atomics`, `asynchronous` and `warp`; the flow of control is in
+`machine`.
 """
 
 from collections.abc import Callable
@@ -53,7 +54,7 @@ def key_of(opcode: str, modifiers: tuple[str, ...]) -> str:
 
 
 def resolve(opcode: str, modifiers: tuple[str, ...]) -> Operation | None:
-    """The operation that an opcode with modifiers stands for, or None when it has no meaning here."""
+    """The operation of an opcode with modifiers, or None when it has no meaning here."""
     types = [name for name in modifiers if name in TYPES or name in PACKED]
     if types and types[0] in PACKED:
         return _resolve_packed(opcode, modifiers, types)
@@ -263,7 +264,7 @@ def _ordered(choose: Function, a: Array, b: Array, tie: Function) -> Array:
 
 
 def _number(chosen: Array, a: Array, b: Array) -> Array:
-    """The other operand where just one is NaN."""
+    """The other operand where exactly one is NaN."""
     if a.dtype.kind != "f":
         return chosen
     return np.where(np.isnan(a) & ~np.isnan(b), b, np.where(np.isnan(b) & ~np.isnan(a), a, chosen))

@@ -6,15 +6,18 @@ from numbers import Integral
 
 import numpy as np
 
-from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.counting import WARP
+from cornerturn.emulator.events import Watcher
+from cornerturn.emulator.geometry import Geometry
 from cornerturn.emulator.ledger import Ledger
 from cornerturn.emulator.machine import Machine
 from cornerturn.emulator.memory import Allocation, Memory
-from cornerturn.emulator.ptx import Entry, Variable, parse
+from cornerturn.emulator.observing import Observing
 from cornerturn.emulator.races import Races
 from cornerturn.emulator.report import Emulation, Extent, Observer
 from cornerturn.emulator.wave import Wave
 from cornerturn.errors import EmulatorError, LaunchError
+from cornerturn.ptx import Entry, Variable, parse
 
 WAVE_LANES = 1 << 15
 """Lanes run together: enough to hide the interpreter's own cost, few enough that registers stay in the caches."""
@@ -25,6 +28,10 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_SHARED_BYTES = 227 * 1024
 
 Argument = Allocation | np.generic | bytes
+
+# glibc's malloc keeps as much freed memory as twice the largest block it ever saw mapped and freed: without this one,
+# which is never touched, each wave would give its registers back to the system and the next one fault them in again.
+np.empty(1 << 24, dtype=np.uint8)
 
 
 def emulate(
@@ -43,8 +50,8 @@ def emulate(
 ) -> Emulation:
     """Run one launch of a kernel on the CPU and count its memory accesses.
 
-    In PTX an address is a number: an index that runs over the end of one ``__shared__`` array into the next one of the
-    same block is not found, one that runs out of the block's shared memory is.
+    In PTX an address is a number. So an index that runs past the end of one ``__shared__`` array into the next one is
+    no fault that can be seen; one that runs out of the block's shared memory is.
 
     Args:
         ptx: text of the module.
@@ -52,13 +59,13 @@ def emulate(
         memory: holds the arrays; they are read and written in place.
         grid: blocks along x, y, z.
         block: threads along x, y, z.
-        arguments: one for each parameter: an ``Allocation`` for a pointer, a NumPy scalar of the parameter's size,
+        arguments: one per parameter: an ``Allocation`` for a pointer, a NumPy scalar of the parameter's size,
             or the bytes of a structure passed by value.
-        shared_bytes: dynamic shared memory, bytes a block.
+        shared_bytes: dynamic shared memory, bytes per block.
         progress: called with (blocks done, blocks to do) after every wave.
         observer: told of every value that is moved.
         blocks: linear numbers of the blocks to run, x fastest; the whole grid by default.
-        races: look for accesses that nothing orders, which takes some of the time.
+        races: whether to look for accesses that nothing orders, which takes time.
 
     Raises:
         LaunchError: the launch breaks a rule of the hardware.
@@ -76,30 +83,24 @@ def emulate(
     total_shared = static_bytes + int(shared_bytes)
     if total_shared > MAX_SHARED_BYTES:
         raise LaunchError(
-            f"kernel {entry} wants {total_shared} bytes of shared memory a block: at most {MAX_SHARED_BYTES}"
+            f"kernel {entry} wants {total_shared} bytes of shared memory per block: at most {MAX_SHARED_BYTES}"
         )
     symbols |= _place_parameters(kernel, memory, arguments)
     machine = Machine(kernel, symbols)
-    ledger = Ledger(observer)
-    record = Races() if races else None
+    ledger = Ledger()
+    watchers: list[Watcher] = [ledger]
+    if races:
+        watchers.append(Races(ledger.see))
+    if observer is not None:
+        watchers.append(Observing(observer))
+    leaves = [basic_block.leaves for basic_block in machine.blocks]
     chosen = range(grid[0] * grid[1] * grid[2]) if blocks is None else blocks
     step = _blocks_per_wave(block, total_shared)
     with np.errstate(all="ignore"):
         for first in range(0, len(chosen), step):
             together = chosen[first : first + step]
-            wave = Wave(
-                kernel,
-                grid,
-                block,
-                together,
-                memory,
-                ledger,
-                total_shared,
-                local_bytes,
-                [block.leaves for block in machine.blocks],
-                record,
-            )
-            machine.run(wave)
+            geometry = Geometry(grid, block, np.array(together, dtype=np.int64)[:, None])
+            machine.run(Wave(kernel, geometry, memory, total_shared, local_bytes, leaves, watchers))
             if progress is not None:
                 progress(first + len(together), len(chosen))
     return ledger.emulation()
@@ -132,8 +133,8 @@ def _check_block(kernel: Entry, block: Extent) -> None:
         raise LaunchError(f"block {block} of kernel {kernel.name} has {threads} threads: at most {MAX_BLOCK_THREADS}")
     if kernel.max_threads and threads > kernel.max_threads:
         raise LaunchError(
-            f"kernel {kernel.name} was compiled for at most {kernel.max_threads} threads a block (__launch_bounds__): "
-            f"block {block} has {threads}"
+            f"kernel {kernel.name} was compiled for at most {kernel.max_threads} threads per block "
+            f"(__launch_bounds__): block {block} has {threads}"
         )
     required = kernel.required_block
     if required and block != (*required, 1, 1)[:3]:

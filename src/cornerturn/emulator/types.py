@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from cornerturn.ptx import TYPE_BYTES
+
 Array = Any
-"""A NumPy array, or a NumPy scalar that stands for an array with the same value everywhere."""
+"""A NumPy array, or a NumPy scalar that has the same value for every lane."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +87,13 @@ def _round_to_odd(values: Array) -> Array:
 
 
 TYPES: dict[str, Type] = {
-    "pred": Type("pred", 1, np.dtype(np.bool_)),
-    "bf16": Type("bf16", 2, np.dtype(np.float32)),
+    "pred": Type("pred", TYPE_BYTES["pred"], np.dtype(np.bool_)),
+    "bf16": Type("bf16", TYPE_BYTES["bf16"], np.dtype(np.float32)),
 }
-for _bytes in (1, 2, 4, 8):
-    for _kind, _code in (("b", "u"), ("u", "u"), ("s", "i")):
-        _name = f"{_kind}{8 * _bytes}"
+for _name, _bytes in TYPE_BYTES.items():
+    if _name[1:].isdigit() and _bytes <= 8:
+        _code = {"b": "u", "u": "u", "s": "i", "f": "f"}[_name[0]]
         TYPES[_name] = Type(_name, _bytes, np.dtype(f"{_code}{_bytes}"))
-    if _bytes > 1:
-        TYPES[f"f{8 * _bytes}"] = Type(f"f{8 * _bytes}", _bytes, np.dtype(f"f{_bytes}"))
 
 PACKED = {"f16x2": TYPES["f16"], "bf16x2": TYPES["bf16"]}
 """Types that hold two halves in 32 bits, and the type of a half."""

@@ -8,7 +8,7 @@ found in the same way.
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from cornerturn.emulator.counters import SECTOR_BYTES
+from cornerturn.emulator.counting import SECTOR_BYTES
 from cornerturn.errors import MissingExtraError
 from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.kernels.controls import COPY

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from cornerturn.emulator import Emulation
-from cornerturn.emulator.ptx import parse
 from cornerturn.errors import CornerturnError
 from cornerturn.gpu import Device
 from cornerturn.kernels.catalogue import find
@@ -13,6 +12,7 @@ from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.counts import Counters, Traffic, count
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu
+from cornerturn.ptx import parse
 from cornerturn.toolchain import build
 from cornerturn.toolchain.sass import find_nvdisasm, sass_length
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from cornerturn.emulator import Access
-from cornerturn.emulator.counters import SECTOR_BYTES, WARP
-from cornerturn.emulator.report import Kind, Space
+from cornerturn.emulator.counting import SECTOR_BYTES, WARP
+from cornerturn.emulator.report import Kind
 from cornerturn.errors import UsageError
 from cornerturn.kernels.kernel import Kernel, Launch
 from cornerturn.lab.counts import count
@@ -16,6 +16,7 @@ from cornerturn.lab.matrices import distinct
 from cornerturn.lab.observation import BlockRun, run_block
 from cornerturn.lab.run import Progress, Run, run_emulated
 from cornerturn.lab.wording import counted
+from cornerturn.ptx import Space
 from cornerturn.toolchain import DEFAULT_ARCH
 
 

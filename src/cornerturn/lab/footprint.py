@@ -1,6 +1,6 @@
 """What a request of a warp touches: lines and sectors of global memory, banks of shared memory.
 
-The rules are those of `cornerturn.emulator.counters`, applied to one request so that it can be drawn.
+The rules are those of `cornerturn.emulator.counting`, applied to one request so that it can be drawn.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cornerturn.emulator import Access, Movement
-from cornerturn.emulator.counters import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP, merges
+from cornerturn.emulator.counting import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP, merges
 from cornerturn.lab.observation import BlockRun
 
 Cells = tuple[int | None, ...]

@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import PurePath
 
 from cornerturn.emulator import Access
-from cornerturn.emulator.ptx import Instruction
 from cornerturn.kernels.kernel import CudaSource, Source
+from cornerturn.ptx import Instruction
 
 
 @dataclass(frozen=True)

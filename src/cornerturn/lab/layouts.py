@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.emulator import Movement
-from cornerturn.emulator.counters import BANK_BYTES, BANKS, WARP, ideal, wavefronts
+from cornerturn.emulator.counting import BANK_BYTES, BANKS, WARP, ideal, wavefronts
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel

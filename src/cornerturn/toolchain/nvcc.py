@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cornerturn.errors import CompileError, MissingExtraError, UsageError
 from cornerturn.kernels.kernel import CudaProgram
+from cornerturn.ptx import rename_files
 from cornerturn.toolchain.module import Module
 from cornerturn.toolchain.nvrtc import no_kernel
 
@@ -49,7 +50,7 @@ def compile_with_nvcc(source: CudaProgram, arch: str) -> Module:
         (folder / name).write_text(source.text + pointers + "\n", encoding="utf-8")
         _compile(folder, source, "-ptx", f"-arch={arch}", *NVCC_OPTIONS, "-o", "kernel.ptx", name)
         ptx = (folder / "kernel.ptx").read_text(encoding="utf-8")
-        ptx = re.sub(rf'^(\s*\.file\s+\d+\s+")[^"]*/{re.escape(name)}"', rf'\1{name}"', ptx, flags=re.MULTILINE)
+        ptx = rename_files(ptx, lambda path: name if path.endswith(f"/{name}") else path)
         (folder / "kernel.ptx").write_text(ptx, encoding="utf-8")
         _compile(folder, source, "-cubin", f"-arch={arch}", "-lineinfo", "-o", "kernel.cubin", "kernel.ptx")
         cubin = (folder / "kernel.cubin").read_bytes()

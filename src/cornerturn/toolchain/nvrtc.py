@@ -13,6 +13,7 @@ from typing import Any
 
 from cornerturn.errors import CompileError, MissingExtraError, UsageError
 from cornerturn.kernels.kernel import CudaSource
+from cornerturn.ptx import rename_files, source_line
 from cornerturn.toolchain.module import Module
 
 OPTIONS = ("-std=c++17", "-lineinfo", "--no-source-include", "--disable-warnings")
@@ -117,13 +118,11 @@ def _restore_names(ptx: str, files: Mapping[str, str]) -> str:
     """
     folder = Path.cwd().as_posix().rstrip("/") + "/"
 
-    def restored(directive: re.Match[str]) -> str:
-        path = directive[2]
+    def restored(path: str) -> str:
         file = next((file for name, file in files.items() if path.endswith(name)), None)
-        shown = path.removeprefix(folder) if file is None else file.replace("\\", "/")
-        return f'{directive[1]}{shown}"'
+        return path.removeprefix(folder) if file is None else file.replace("\\", "/")
 
-    return re.sub(r'^(\s*\.file\s+\d+\s+")([^"]*)"', restored, ptx, flags=re.MULTILINE)
+    return rename_files(ptx, restored)
 
 
 def _explain(log: str, source: CudaSource, ptx: str) -> str:
@@ -171,9 +170,8 @@ def no_kernel(file: str, entry: str, complaint: str) -> str:
 
 def _line_of(ptx: str, ptx_line: str | None) -> str:
     """The source line, as ``(12)``, that a line of the PTX was made of; empty where that is unknown."""
-    before = ptx.splitlines()[: int(ptx_line or 0)]
-    lines = re.findall(r"^\s*\.loc\s+\d+\s+(\d+)", "\n".join(before), flags=re.MULTILINE)
-    return f"({lines[-1]})" if lines else ""
+    line = source_line(ptx, int(ptx_line or 0))
+    return "" if line is None else f"({line})"
 
 
 def _squeeze(expression: str) -> str:

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.counting import WARP
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.footprint import footprints

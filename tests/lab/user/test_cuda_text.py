@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cornerturn.lab.user.cuda_text import Declaration, kernels_in, plain_name, take_apart
+from cornerturn.lab.user.cuda_text import Declaration, kernels_in, take_apart
 
 
 @pytest.mark.parametrize(
@@ -54,22 +54,6 @@ def test_code_is_what_is_left_of_any_text(parts):
 )
 def test_kernels_are_found_with_their_namespaces(code, found):
     assert kernels_in(code) == found
-
-
-@pytest.mark.parametrize(
-    ("symbol", "name"),
-    [
-        ("turn", "turn"),
-        ("_Z4turnPKfPfii", "turn"),
-        ("_ZL4turnPKf", "turn"),
-        ("_ZN1a12k_with_12_abEPf", "a::k_with_12_ab"),
-        ("_ZN42_GLOBAL__N__00000000_4_k_cu_1275a3ef_286711kEPf", "k"),
-        ("_Z4turnILi32EEvPKf", None),
-        ("_ZN1a1kILi3EEEvPf", None),
-    ],
-)
-def test_symbols_have_names(symbol, name):
-    assert plain_name(symbol) == name
 
 
 @pytest.mark.parametrize(

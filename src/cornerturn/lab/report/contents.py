@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from cornerturn.emulator.counters import SECTOR_BYTES
+from cornerturn.emulator.counting import SECTOR_BYTES
 from cornerturn.errors import CornerturnError
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab.bench import Advance, Result, result_of

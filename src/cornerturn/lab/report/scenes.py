@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.emulator import Movement
-from cornerturn.emulator.counters import LINE_BYTES, WARP
+from cornerturn.emulator.counting import LINE_BYTES, WARP
 from cornerturn.emulator.program import EXITS, is_barrier
-from cornerturn.emulator.ptx import Entry, Instruction, Symbol, parse
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Extent, Kernel
 from cornerturn.lab.footprint import Footprint
@@ -24,6 +23,7 @@ from cornerturn.lab.observation import BlockRun, run_block
 from cornerturn.lab.report.formulas import NamedMatrix, Threads, byte_formula, element_formula
 from cornerturn.lab.tracing import Writers, with_writers
 from cornerturn.lab.views.pictures import LANES
+from cornerturn.ptx import Entry, Instruction, Symbol, parse
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
 Json = dict[str, Any]

@@ -111,24 +111,3 @@ def _arguments(parameters: str) -> str:
     """Arguments that a template's parameters may take."""
     listed = parameters.partition("<")[2].rpartition(">")[0].split(",")
     return ", ".join("float" if each.split()[:1] in (["typename"], ["class"]) else "32" for each in listed)
-
-
-def plain_name(symbol: str) -> str | None:
-    """The name, with namespaces, of a mangled symbol; None for an instance of a template.
-
-    The names are those of the Itanium C++ ABI, https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling
-
-    Example:
-        >>> [plain_name(symbol) for symbol in ("_ZN1a4turnEPKf", "_Z4turnPKf", "turn", "_Z4turnILi32EEvPKf")]
-        ['a::turn', 'turn', 'turn', None]
-    """
-    start = re.match(r"_Z(N?)L?", symbol)
-    if start is None:
-        return symbol
-    names: list[str] = []
-    at = start.end()
-    while (length := re.compile(r"L?(\d+)").match(symbol, at)) and (start[1] or not names):
-        at = length.end() + int(length[1])
-        names.append(symbol[length.end() : at])
-    # An unnamed namespace has a name in the symbol and none in C++.
-    return None if symbol[at : at + 1] == "I" else "::".join(name for name in names if "_GLOBAL__" not in name)

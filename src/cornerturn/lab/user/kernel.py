@@ -15,9 +15,10 @@ from cornerturn.files import read_text
 from cornerturn.kernels.grid import accepts_all
 from cornerturn.kernels.kernel import Argument, CudaProgram, CudaSource, Extent, Kernel, Launch
 from cornerturn.lab.matrices import WORDS
-from cornerturn.lab.user.cuda_text import CudaText, kernels_in, plain_name, take_apart
+from cornerturn.lab.user.cuda_text import CudaText, kernels_in, take_apart
 from cornerturn.lab.user.expressions import evaluate, split, whole
 from cornerturn.lab.wording import counted
+from cornerturn.ptx import demangle, kernel_names, parameters
 from cornerturn.toolchain import DEFAULT_ARCH, Image, Module, compile_source, unavailable_reason
 
 _UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -130,8 +131,8 @@ def _given(recipe: Recipe, option: str, file: str) -> bool:
 
 def _only_kernel(module: Module, parts: CudaText, file: str) -> str:
     """The name of the one kernel that the compiler made of a source; the source itself serves for advice only."""
-    symbols = re.findall(r"\.entry\s+([\w$]+)", module.ptx)
-    names = sorted({name for symbol in symbols if (name := plain_name(symbol))})
+    demangled = [demangle(symbol) for symbol in kernel_names(module.ptx)]
+    names = sorted({name.text for name in demangled if not name.template})
     if len(names) == 1:
         return names[0]
     candidates = kernels_in(parts.code)
@@ -167,9 +168,8 @@ def _compiled(source: CudaSource, parts: CudaText, arch: str) -> Module:
 
 def _parameters(image: Image) -> tuple[str, ...]:
     """The PTX types of the kernel's parameters, and ``structure`` where one is an array of bytes."""
-    signature = re.search(rf"\.entry\s+{re.escape(image.symbol)}\s*\(([^)]*)\)", image.ptx)
-    declared = re.findall(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)([^,]*)", signature[1] if signature else "")
-    return tuple("structure" if "[" in rest else name for name, rest in declared)
+    declared = parameters(image.ptx, image.symbol)
+    return tuple("structure" if parameter.array else parameter.type for parameter in declared)
 
 
 @dataclass(frozen=True)

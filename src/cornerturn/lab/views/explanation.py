@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cornerturn.emulator.counters import BANK_BYTES, BANKS, WARP
+from cornerturn.emulator.counting import BANK_BYTES, BANKS, WARP
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.explanation import Explanation, LineCount
 from cornerturn.lab.footprint import Alike, Footprint

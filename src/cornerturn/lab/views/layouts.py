@@ -14,7 +14,7 @@ from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cornerturn.emulator.counters import BANKS, WARP
+from cornerturn.emulator.counting import BANKS, WARP
 from cornerturn.lab.layouts import Grid, Layouts, Passes
 from cornerturn.lab.wording import counted
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.counting import WARP
 from cornerturn.lab.footprint import Alike, Cells, Footprint
 from cornerturn.lab.wording import counted
 

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cornerturn.emulator.counters import BANK_BYTES, BANKS, WARP
+from cornerturn.emulator.counting import BANK_BYTES, BANKS, WARP
 from cornerturn.lab.observation import Element
 from cornerturn.lab.tracing import Step, Trace
 

@@ -185,7 +185,7 @@ def test_each_arm_is_a_request_and_what_follows_is_whole():
 
 
 def test_lanes_meet_again_wherever_the_text_puts_that():
-    """The block where the arms meet stands before one of them."""
+    """The block where the arms meet comes before one of them."""
     text = f"""{HEADER}
     .visible .entry kernel(.param .u64 p) {{
         .reg .u64 %at; .reg .u32 %t; .reg .pred %p;

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cornerturn.emulator import counters
+from cornerturn.emulator import counting
 
 WIDTHS = (1, 2, 4, 8, 16)
 LANES = range(32)
@@ -84,10 +84,10 @@ def warps_of(draw: st.DrawFn, width: int) -> list[Warp]:
 def test_global_memory_counts_sectors_and_lines(width: int, data: st.DataObject):
     warps = data.draw(warps_of(width))
     addresses, active = dense(warps)
-    assert counters.sectors(addresses, active).tolist() == [plain_distinct(warp, 32) for warp in warps]
-    assert counters.lines(addresses, active).tolist() == [plain_distinct(warp, 128) for warp in warps]
+    assert counting.sectors(addresses, active).tolist() == [plain_distinct(warp, 32) for warp in warps]
+    assert counting.lines(addresses, active).tolist() == [plain_distinct(warp, 128) for warp in warps]
     for unit in (32, 128):
-        assert counters.ideal(active, width, unit).tolist() == [plain_ideal(warp, width, unit) for warp in warps]
+        assert counting.ideal(active, width, unit).tolist() == [plain_ideal(warp, width, unit) for warp in warps]
 
 
 @pytest.mark.parametrize("load", [True, False], ids=["load", "store"])
@@ -97,7 +97,7 @@ def test_global_memory_counts_sectors_and_lines(width: int, data: st.DataObject)
 def test_shared_memory_counts_wavefronts(width: int, load: bool, data: st.DataObject):
     warps = data.draw(warps_of(width))
     addresses, active = dense(warps)
-    found = counters.wavefronts(addresses, active, width, load).tolist()
+    found = counting.wavefronts(addresses, active, width, load).tolist()
     assert found == [plain_wavefronts(warp, width, load) for warp in warps]
 
 
@@ -121,8 +121,8 @@ def warp(function: object, active: range = LANES) -> tuple[np.ndarray, np.ndarra
     ],
 )
 def test_sectors_by_hand(what: str, addresses: object, sectors: int, lines: int):
-    assert counters.sectors(*warp(addresses)).tolist() == [sectors]
-    assert counters.lines(*warp(addresses)).tolist() == [lines]
+    assert counting.sectors(*warp(addresses)).tolist() == [sectors]
+    assert counting.lines(*warp(addresses)).tolist() == [lines]
 
 
 @pytest.mark.parametrize(
@@ -151,13 +151,13 @@ def test_sectors_by_hand(what: str, addresses: object, sectors: int, lines: int)
     ],
 )
 def test_wavefronts_by_hand(what: str, width: int, addresses: object, loads: int, stores: int):
-    assert counters.wavefronts(*warp(addresses), width, load=True).tolist() == [loads]
-    assert counters.wavefronts(*warp(addresses), width, load=False).tolist() == [stores]
+    assert counting.wavefronts(*warp(addresses), width, load=True).tolist() == [loads]
+    assert counting.wavefronts(*warp(addresses), width, load=False).tolist() == [stores]
 
 
 def test_a_warp_without_an_active_lane_costs_nothing():
     addresses, active = dense([{}, {3: 64}])
-    assert counters.sectors(addresses, active).tolist() == [0, 1]
-    assert counters.lines(addresses, active).tolist() == [0, 1]
-    assert counters.ideal(active, 4, 32).tolist() == [0, 1]
-    assert counters.wavefronts(addresses, active, 8, load=True).tolist() == [0, 1]
+    assert counting.sectors(addresses, active).tolist() == [0, 1]
+    assert counting.lines(addresses, active).tolist() == [0, 1]
+    assert counting.ideal(active, 4, 32).tolist() == [0, 1]
+    assert counting.wavefronts(addresses, active, 8, load=True).tolist() == [0, 1]

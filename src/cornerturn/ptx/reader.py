@@ -1,7 +1,7 @@
 """PTX text -> one kernel's parameters, variables and instructions.
 
 The grammar is that of the PTX ISA, chapters 4 and 5. Only what a kernel needs to run is kept; debug sections and
-performance directives are passed over.
+performance directives are skipped.
 """
 
 import re
@@ -10,129 +10,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from cornerturn.errors import EmulatorError
-
-
-@dataclass(frozen=True)
-class Register:
-    """A register operand, or a special register such as ``%tid.x``."""
-
-    name: str
-    negated: bool = False
-
-
-@dataclass(frozen=True)
-class Immediate:
-    """A constant: an integer, or the IEEE bits of a float (``0f3F800000``) in ``bits`` of ``float_bytes`` bytes."""
-
-    bits: int
-    float_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """The address of a variable or parameter, or a label."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Address:
-    """``[base + offset]``."""
-
-    base: "Register | Symbol | Immediate"
-    offset: int = 0
-
-
-@dataclass(frozen=True)
-class Vector:
-    """``{a, b, c, d}``, the pair ``p|q``, or the ``(a, b)`` of a call."""
-
-    elements: "tuple[Operand, ...]"
-
-
-Operand = Register | Immediate | Symbol | Address | Vector
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One instruction: ``@guard opcode.modifiers operands;`` and where in the source it comes from.
-
-    Attributes:
-        location: ``file:line``, or ``?`` without a line table.
-        inlined_at: ``file:line`` of each call through which the kernel got there, innermost first; all were inlined.
-    """
-
-    opcode: str
-    modifiers: tuple[str, ...]
-    operands: tuple[Operand, ...]
-    guard: Register | None
-    location: str
-    text: str
-    inlined_at: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A declared variable or parameter: ``size`` bytes, 0 for an array of open length (dynamic shared memory)."""
-
-    name: str
-    space: str
-    size: int
-    align: int
-    initial: bytes = b""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One kernel, parsed.
-
-    Attributes:
-        labels: label -> index of the instruction that follows it.
-        register_types: register name -> PTX type.
-        variables: the module's and the kernel's own.
-        required_block: the only block shape it may be launched with (``.reqntid``), if it says one.
-        max_threads: the most threads a block (``.maxntid``), if it says so.
-        clustered: whether it must be launched in clusters, of more than one block or of a size said at the launch.
-    """
-
-    name: str
-    parameters: tuple[Variable, ...]
-    variables: tuple[Variable, ...]
-    register_types: dict[str, str]
-    instructions: tuple[Instruction, ...]
-    labels: dict[str, int]
-    required_block: tuple[int, ...] | None = None
-    max_threads: int | None = None
-    clustered: bool = False
-
-    def declares(self, name: str) -> bool:
-        """Whether ``name`` is a declared register (and not a special one such as ``%laneid``)."""
-        return name in self.register_types
-
-    def register_type(self, name: str) -> str:
-        """PTX type that ``name`` was declared with."""
-        if not self.declares(name):
-            raise EmulatorError(f"register {name} of kernel {self.name} is used but never declared")
-        return self.register_types[name]
-
-
-TYPE_BYTES = {
-    "b8": 1,
-    "b16": 2,
-    "b32": 4,
-    "b64": 8,
-    "b128": 16,
-    "pred": 1,
-    "f16x2": 4,
-    "bf16x2": 4,
-    "bf16": 2,
-}
-TYPE_BYTES |= {f"{kind}{bits}": bits // 8 for kind in "us" for bits in (8, 16, 32, 64)}
-TYPE_BYTES |= {f"f{bits}": bits // 8 for bits in (16, 32, 64)}
+from cornerturn.errors import PtxError
+from cornerturn.ptx.lines import files
+from cornerturn.ptx.syntax import (
+    TYPE_BYTES,
+    Address,
+    Entry,
+    Immediate,
+    Instruction,
+    Operand,
+    Register,
+    Symbol,
+    Variable,
+    Vector,
+)
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
-_FILE = re.compile(r'^[ \t]*\.file\s+(\d+)\s+"([^"]*)"', re.M)
 _HEADER = re.compile(r"\.(?P<kind>entry|func)\b[^;{}]*?(?P<name>[\w$]+)\s*(?=[(\n{;]|\.)")
 _VARIABLE = re.compile(
     r"\.(?P<space>shared|local|global|const|param)\s+(?:\.align\s+(?P<align>\d+)\s+)?(?:\.ptr\s+)?"
@@ -148,50 +41,82 @@ _INSTRUCTION = re.compile(r"(?:@(!?)([%\w$]+)\s+)?([a-z][\w]*)((?:\.[\w:]+)*)\s*
 _NAME = re.compile(r"[%$A-Za-z_][\w$]*(?:\.[a-z]\w*)?")
 
 
+@dataclass(frozen=True)
+class _Function:
+    """A function with a body; ``start`` and ``end`` bound its text in the module."""
+
+    kind: str
+    name: str
+    signature: str
+    body: str
+    start: int
+    end: int
+
+
 def parse(ptx: str, entry: str) -> Entry:
-    """Parse the kernel ``entry`` of the module ``ptx``.
+    """The kernel ``entry`` of the module ``ptx``.
+
+    Example:
+        >>> kernel = parse(".visible .entry turn(.param .u64 x) { .reg .u64 %a; ld.param.u64 %a, [x]; ret; }", "turn")
+        >>> [instruction.text for instruction in kernel.instructions], kernel.parameters[0].size
+        (['ld.param.u64 %a, [x]', 'ret'], 8)
 
     Raises:
-        EmulatorError: there is no such kernel, or its text is not PTX that this parser knows.
+        PtxError: there is no such kernel, or this reader does not know a statement of it.
     """
-    files = dict(_FILE.findall(ptx))
-    text = _COMMENT.sub("", ptx)
+    text = _without_comments(ptx)
     functions = list(_functions(text))
-    for kind, name, signature, body, _ in functions:
-        if kind == "entry" and name == entry:
-            module = _module_variables(text, functions, frozenset(re.findall(r"[\w$]+", body)))
-            return _Body(name, files).parse(signature, body, module)
-    known = ", ".join(name for kind, name, *_ in functions if kind == "entry") or "none"
-    raise EmulatorError(f"the PTX holds no kernel {entry}; it holds: {known}")
+    kernel = _kernel(functions, entry)
+    module = _module_variables(text, functions, frozenset(re.findall(r"[\w$]+", kernel.body)))
+    return _Body(entry, files(ptx)).parse(kernel.signature, kernel.body, module)
 
 
-def source_name(symbol: str) -> str:
-    """The name of a function or variable in the source, without its types (Itanium C++ ABI, mangling).
+def parameters(ptx: str, entry: str) -> tuple[Variable, ...]:
+    """The parameters of the kernel ``entry`` of the module ``ptx``; its body is not read.
 
-    >>> source_name("_Z4turnPKfi"), source_name("_ZN4tile4turnEPf"), source_name("vprintf")
-    ('turn', 'tile::turn', 'vprintf')
+    Raises:
+        PtxError: there is no such kernel, or the text is cut off.
     """
-    names, rest = [], re.sub("^_ZN?L?", "", symbol) if symbol.startswith("_Z") else ""
-    while length := re.match(r"\d+", rest):
-        end = length.end() + int(length[0])
-        names.append(rest[length.end() : end])
-        rest = rest[end:]
-    return "::".join(name for name in names if not name.startswith("_INTERNAL_")) or symbol
+    return _parameters(_kernel(list(_functions(_without_comments(ptx))), entry).signature)
 
 
-def _functions(text: str) -> Iterator[tuple[str, str, str, str, tuple[int, int]]]:
-    """Every function with a body: kind, name, signature, body, and the span it takes in ``text``."""
+def kernel_names(ptx: str) -> tuple[str, ...]:
+    """The symbol of each kernel of the module ``ptx``, in its order.
+
+    Raises:
+        PtxError: the text is cut off.
+    """
+    return tuple(function.name for function in _functions(_without_comments(ptx)) if function.kind == "entry")
+
+
+def _without_comments(ptx: str) -> str:
+    return _COMMENT.sub("", ptx)
+
+
+def _functions(text: str) -> Iterator[_Function]:
+    """Every function with a body."""
     position = 0
     while match := _HEADER.search(text, position):
-        start = match.start()
         opening = text.find("{", match.end())
         end = text.find(";", match.end())
         if opening < 0 or -1 < end < opening:  # a declaration without a body
             position = match.end()
             continue
-        position = _closing_brace(text, opening) + 1
-        name, signature = match["name"], text[match.end() : opening]
-        yield match["kind"], name, signature, text[opening + 1 : position - 1], (start, position)
+        closing = _closing_brace(text, opening)
+        signature, body = text[match.end() : opening], text[opening + 1 : closing]
+        position = closing + 1
+        yield _Function(match["kind"], match["name"], signature, body, match.start(), position)
+
+
+def _kernel(functions: list[_Function], name: str) -> _Function:
+    kernels = {function.name: function for function in functions if function.kind == "entry"}
+    if name not in kernels:
+        raise PtxError(f"the PTX holds no kernel {name}; it holds: {', '.join(kernels) or 'none'}")
+    return kernels[name]
+
+
+def _parameters(signature: str) -> tuple[Variable, ...]:
+    return tuple(_variable(match) for match in _VARIABLE.finditer(signature))
 
 
 def _closing_brace(text: str, opening: int) -> int:
@@ -200,18 +125,13 @@ def _closing_brace(text: str, opening: int) -> int:
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
             return brace.start()
-    raise EmulatorError("the PTX ends inside a function body: the text is cut off")
+    raise PtxError("the PTX ends inside a function body: the text is cut off")
 
 
-def _module_variables(
-    text: str, functions: list[tuple[str, str, str, str, tuple[int, int]]], used: frozenset[str]
-) -> list[Variable]:
+def _module_variables(text: str, functions: list[_Function], used: frozenset[str]) -> list[Variable]:
     """Variables outside of functions, those that are ``used``."""
-    outside, position = [], 0
-    for *_, (start, end) in functions:
-        outside.append(text[position:start])
-        position = end
-    outside.append(text[position:])
+    starts, ends = [function.start for function in functions], [function.end for function in functions]
+    outside = [text[a:b] for a, b in zip([0, *ends], [*starts, len(text)], strict=True)]
     return [_variable(match) for match in _VARIABLE.finditer("\n".join(outside)) if match["name"] in used]
 
 
@@ -223,6 +143,8 @@ def _variable(match: re.Match[str]) -> Variable:
     return Variable(
         name=match["name"],
         space=match["space"],
+        type=match["type"],
+        array=bool(match["array"]),
         size=count * element,
         align=int(match["align"] or element),
         initial=_initial_bytes(match["initial"], element, match["name"]),
@@ -240,14 +162,14 @@ def _initial_bytes(text: str | None, element: int, name: str) -> bytes:
         return b""
     values = [_constant(value) for value in re.findall(r"[^\s,{}]+", text)]
     if not all(values):
-        raise EmulatorError(
+        raise PtxError(
             f"variable {name} is initialised with {text.strip()[:60]}: only numbers are emulated, no addresses"
         )
     return b"".join((v.bits % (1 << 8 * element)).to_bytes(element, "little") for v in values if v)
 
 
 def _constant(text: str) -> Immediate | None:
-    """``-12``, ``0x1F``, ``0f3F800000``, ``1.0`` or ``WARP_SZ`` (PTX ISA, constants); None when it is no constant."""
+    """``-12``, ``0x1F``, ``0f3F800000``, ``1.0`` or ``WARP_SZ`` (PTX ISA, constants); None for anything else."""
     if constant := re.fullmatch(r"0([fFdD])([0-9a-fA-F]+)", text):
         return Immediate(int(constant[2], 16), 4 if constant[1] in "fF" else 8)
     if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
@@ -288,7 +210,7 @@ class _Body:
         cluster = _extents("reqnctapercluster", signature)
         return Entry(
             name=self.name,
-            parameters=tuple(_variable(match) for match in _VARIABLE.finditer(signature)),
+            parameters=_parameters(signature),
             variables=(*module_variables, *self.variables),
             register_types=self.types,
             instructions=tuple(self.instructions),
@@ -359,7 +281,7 @@ class _Body:
         text = " ".join(text.split())
         match = _INSTRUCTION.fullmatch(text)
         if match is None:
-            raise EmulatorError(f"{self.location}: cannot read the PTX statement '{text}'")
+            raise PtxError(f"{self.location}: cannot read the PTX statement '{text}'")
         negation, guard, opcode, modifiers, operands = match.groups()
         return Instruction(
             opcode=opcode,
@@ -378,7 +300,7 @@ class _Body:
             base, _, offset = text[1:-1].replace(" ", "").partition("+")
             operand, distance = self._operand(base), _constant(offset or "0")
             if distance is None or not isinstance(operand, Register | Symbol | Immediate):
-                raise EmulatorError(f"{self.location}: cannot read the address '{text}'")
+                raise PtxError(f"{self.location}: cannot read the address '{text}'")
             return Address(operand, distance.bits)
         if "|" in text:
             return Vector(tuple(self._operand(part.strip()) for part in text.split("|")))
@@ -389,14 +311,14 @@ class _Body:
         if _NAME.fullmatch(text):
             name = self._resolve(text)
             return Register(name) if self._is_register(name) else Symbol(name)
-        raise EmulatorError(f"{self.location}: cannot read the operand '{text}'")
+        raise PtxError(f"{self.location}: cannot read the operand '{text}'")
 
     def _is_register(self, name: str) -> bool:
         return name.startswith("%") or name == "_" or name in self.types
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas that stand in no bracket."""
+    """Split at the commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for index, character in enumerate(text):
         if character in "{[(":

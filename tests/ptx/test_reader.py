@@ -1,4 +1,4 @@
-"""Reading PTX: what stands in the text, and where in the source it comes from."""
+"""Reading PTX: what the text says, and where in the source it comes from."""
 
 import re
 from typing import Any
@@ -6,10 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cornerturn.emulator.ptx import Address, Immediate, Instruction, Register, Symbol, Vector, parse, source_name
-from cornerturn.errors import EmulatorError
+from cornerturn.errors import PtxError
+from cornerturn.ptx import (
+    Address,
+    Immediate,
+    Instruction,
+    Register,
+    Symbol,
+    Vector,
+    kernel_names,
+    parameters,
+    parse,
+)
 
-from .harness import HEADER, image_of, launch_cuda, launch_ptx
+from ..emulator.harness import HEADER, image_of, launch_cuda, launch_ptx
 
 
 def instructions(body: str) -> tuple[Instruction, ...]:
@@ -71,7 +81,7 @@ def test_opcode_modifiers_and_guard():
     assert negated.guard == Register("%p2", negated=True)
 
 
-def test_comments_directives_and_debug_sections_are_passed_over():
+def test_comments_directives_and_debug_sections_are_skipped():
     text = f"""// a comment with {{ braces }} and ; semicolons
     {HEADER}
     .extern .func (.param .b32 result) vprintf (.param .b64 a, .param .b64 b);
@@ -218,7 +228,7 @@ def test_variables_of_the_module_and_of_the_kernel():
     ],
 )
 def test_text_that_is_no_kernel(text: str, message: str):
-    with pytest.raises(EmulatorError, match=re.escape(message)):
+    with pytest.raises(PtxError, match=re.escape(message)):
         parse(text, "kernel")
 
 
@@ -234,95 +244,31 @@ def test_any_cut_is_an_error_of_ours():
         arrays = (np.zeros(128, dtype=np.float32), np.zeros(128, dtype=np.float32))
         try:
             launch_ptx(image.ptx[:cut], image.symbol, *arrays, np.int32(32))
-        except EmulatorError:
+        except PtxError:
             continue
         assert image.ptx[cut:].count("}") == image.ptx[cut:].count("{"), "only what follows the kernel may be missing"
 
 
-FUNCTIONS = " ".join(
-    [
-        "namespace deep { __device__ __noinline__ float far(float v) { return v * v; } }",
-        "__device__ __noinline__ float count(float v) { return v < 1 ? v : count(v - 1) + count(v - 2); }",
+TWO = f"""{HEADER}
+.visible .func helper(.param .b32 a) {{ ret; }}
+// .entry commented() {{ ret; }}
+.visible .entry one(.param .u64 .ptr .global .align 16 x, .param .align 8 .b8 pair[24], .param .f32 scale) {{ ret; }}
+.entry declared(.param .u32 n);
+.weak .entry _Z3twov() {{ 5 + 5; }}
+"""
+
+
+def test_the_kernels_of_a_module_are_listed():
+    assert kernel_names(TWO) == ("one", "_Z3twov")
+    assert kernel_names("") == ()
+
+
+def test_parameters_are_read_without_the_body():
+    assert [(each.type, each.array, each.size) for each in parameters(TWO, "one")] == [
+        ("u64", False, 8),
+        ("b8", True, 24),
+        ("f32", False, 4),
     ]
-)
-
-
-@pytest.mark.parametrize(
-    ("body", "instruction", "reason"),
-    [
-        ("y[0] = __sinf(y[0]);", "sin.approx.f32", ""),
-        ('printf("%d", (int)y[0]);', "call.uni (retval0), vprintf", "': printf was not inlined, and calls"),
-        ("y[0] = deep::far(y[0]);", "call.uni (retval0), _ZN4deep3farEf", "': deep::far was not inlined, and calls"),
-        (
-            "y[0] = count(y[0]);",
-            "call.uni (retval0), _Z5countf",
-            "': count was not inlined, and calls are not emulated",
-        ),
-        ("y[0] = sin((double)y[0]);", "call.uni (retval0), __internal_trig_red", "slowpathd was not inlined"),
-        ("y[0] = (y[0] > 2 ? &deep::far : &count)(y[0]);", "", "is no variable, and functions have no address here"),
-        ("y[0] = clock64();", "mov.u64 %rd1, %clock64", "%clock64 is not emulated"),
-        ('asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(0));', "mbarrier.init.shared.b64", ""),
-        (
-            'asm volatile("ld.acquire.cluster.global.f32 %0, [%1];" : "=f"(y[0]) : "l"(y));',
-            "ld.acquire.cluster.global",
-            "modifier .cluster",
-        ),
-        ('asm volatile("add.rz.f32 %0, %0, %0;" : "+f"(y[0]));', "add.rz.f32", ""),
-    ],
-)
-def test_what_is_not_emulated_is_named_with_its_line(body: str, instruction: str, reason: str):
-    text = f"""extern "C" __global__ void kernel(float* y) {{
-        {body}
-    }}"""
-    if "far" in body or "count" in body:
-        text = f"{FUNCTIONS} {text}"
-    expected = f"kernel.cu:2: the emulator does not know the instruction '{instruction}"
-    with pytest.raises(EmulatorError) as error:
-        launch_cuda(text, np.ones(4, dtype=np.float32))
-    assert str(error.value).startswith(expected)
-    assert reason in str(error.value)
-
-
-def test_an_assertion_that_holds_costs_nothing_and_one_that_fails_names_the_thread():
-    text = """extern "C" __global__ void kernel(int* y) {
-    assert(y[threadIdx.x] < 20);
-    y[threadIdx.x] = 3;
-}"""
-    y = np.zeros(32, dtype=np.int32)
-    launch_cuda(text, y)
-    assert y.tolist() == [3] * 32
-    with pytest.raises(EmulatorError, match=r"kernel.cu:2: an assertion failed in thread \(20, 0, 0\) of block"):
-        launch_cuda(text, np.arange(32, dtype=np.int32))
-
-
-def test_a_call_through_a_pointer_is_named():
-    text = (
-        HEADER
-        + """.visible .entry kernel() {
-        .reg .b64 %rd<2>;
-        .loc 1 7 1
-        prototype_0 : .callprototype ()_ ();
-        call %rd1, (), prototype_0;
-        ret;
-    }"""
-    )
-    with pytest.raises(
-        EmulatorError, match=r"': a function behind a pointer was not inlined, and calls are not emulated$"
-    ):
-        launch_ptx(text, "kernel")
-
-
-@pytest.mark.parametrize(
-    ("symbol", "name"),
-    [
-        ("kernel", "kernel"),
-        ("_Z1fi", "f"),
-        ("_ZN1a1fEi", "a::f"),
-        ("_ZN35_INTERNAL_00000000_7_mine_cu_callns1a1fEi", "a::f"),
-        ("_ZL4turnPf", "turn"),
-        ("_Z", "_Z"),
-        ("__internal_slowpath", "__internal_slowpath"),
-    ],
-)
-def test_a_symbol_gives_the_name_of_the_source(symbol: str, name: str):
-    assert source_name(symbol) == name
+    assert parameters(TWO, "_Z3twov") == ()
+    with pytest.raises(PtxError, match="the PTX holds no kernel three; it holds: one, _Z3twov"):
+        parameters(TWO, "three")

@@ -1,7 +1,7 @@
 """The counting rules: what one warp's memory instruction costs, vectorised over many warps.
 
 Every function takes ``addresses`` (warps x 32, byte addresses) and ``active`` (warps x 32, bool) and returns one
-number a warp; a warp without an active lane counts 0. The rules were measured on Hopper GPUs with Nsight Compute,
+number per warp; a warp without an active lane counts 0. The rules were measured on Hopper GPUs with Nsight Compute,
 whose names for the sums are ``l1tex__t_sectors_pipe_lsu_mem_global_op_*``, ``memory_l1_tag_requests_global`` and
 ``memory_l1_wavefronts_shared``.
 """
@@ -17,7 +17,7 @@ BANKS = 32
 BANK_BYTES = 4
 
 
-def distinct(units: Array, active: Array) -> Array:
+def count_distinct(units: Array, active: Array) -> Array:
     """How many different values the active lanes of each row hold."""
     ordered = _fill_inactive(units, active)
     if np.any(ordered[:, 1:] < ordered[:, :-1]):
@@ -36,12 +36,12 @@ def _fill_inactive(values: Array, active: Array) -> Array:
 
 def sectors(addresses: Array, active: Array) -> Array:
     """Distinct 32-byte sectors. An access is aligned to its width, so each lane touches exactly one."""
-    return distinct(addresses // SECTOR_BYTES, active)
+    return count_distinct(addresses // SECTOR_BYTES, active)
 
 
 def lines(addresses: Array, active: Array) -> Array:
     """Distinct 128-byte lines."""
-    return distinct(addresses // LINE_BYTES, active)
+    return count_distinct(addresses // LINE_BYTES, active)
 
 
 def ideal(active: Array, width: int, unit: int) -> Array:
@@ -53,8 +53,8 @@ def wavefronts(addresses: Array, active: Array, width: int, load: bool) -> Array
     """Passes over the banks of shared memory.
 
     The warp is cut into ``width / 4`` groups of consecutive lanes (one group for narrower accesses); a group takes as
-    many passes as the most distinct 4-byte words that fall into one bank. Of a load, two neighbouring groups may pass
-    as one (``merges``).
+    many passes as the most distinct 4-byte words that fall into one bank. In a load, two neighbouring groups may pass
+    as one (`merges`).
     """
     groups = max(1, width // BANK_BYTES)
     passes = _passes(addresses, active, width, groups)
@@ -67,9 +67,9 @@ def wavefronts(addresses: Array, active: Array, width: int, load: bool) -> Array
 def merges(addresses: Array, active: Array, width: int) -> Array:
     """Which pairs of neighbouring groups of a load of more than 4 bytes pass as one: warps x pairs of groups.
 
-    A pair does when its lanes pair up and its words, taken together, leave no two in one bank. Lanes pair up when
-    each active one's partner is inactive or has its address; the partner is the lane beside, or, for all of the lanes
-    alike, the one two further.
+    A pair merges when its lanes pair up and no two distinct words of the pair lie in one bank. Lanes pair up when the
+    partner of each active lane is inactive or has the same address. The partner of lane T is T^1; or it is T^2, for all
+    lanes of the pair.
     """
     lanes = 2 * WARP // (width // BANK_BYTES)
     shape = (-1, WARP // lanes)
