@@ -66,17 +66,15 @@ __device__ Piece<BYTES> fetch(const u8* p) {
 // One axis along which blocks are numbered: how many, division by that number (T. Granlund, P. Montgomery, Division by
 // Invariant Integers using Multiplication, 1994, figure 4.1), and the bytes from one to the next.
 struct BlockAxis {
-    u32 blocks, magic, shift;
-    int box_axis;               // -1: none of the box's
+    u32 blocks, magic, shift, unused;
     i64 x_step, y_step;
-    i64 extent;                 // of the box's axis, in elements
+    i64 extent;  // of the array's axis, in elements
 };
 
 struct Arguments {
     i64 x_stride[AXES], y_stride[AXES];  // bytes from one element to the next
     i64 x_first, x_end;                  // where x begins and ends, in bytes after its element (0, ..., 0)
-    u32 axes, unused[3];
-    BlockAxis axis[Box::ROOM];
+    BlockAxis axis[Box::Numbered::SIZE + 1];
 };
 
 // A coordinate in the box, of each axis.
@@ -453,15 +451,17 @@ extern "C" __global__ void __launch_bounds__(Box::THREADS)
 #pragma unroll
     for (int axis = 0; axis < AXES; ++axis) limit[axis] = Box::Chunk::at(axis);
     u32 n = blockIdx.x;
-    for (u32 d = 0; d < a.axes; ++d) {
+#pragma unroll
+    for (int d = 0; d < Box::Numbered::SIZE; ++d) {
         const BlockAxis& axis = a.axis[d];
-        const u32 rest = d + 1 < a.axes ? (__umulhi(n, axis.magic) + n) >> axis.shift : 0, number = n - rest * axis.blocks;
+        const u32 rest = d + 1 < Box::Numbered::SIZE ? (__umulhi(n, axis.magic) + n) >> axis.shift : 0;
+        const u32 number = n - rest * axis.blocks;
         n = rest;
         x += number * axis.x_step;
         y += number * axis.y_step;
 #pragma unroll
         for (int of = 0; of < AXES; ++of) {
-            if (Box::Edge::at(of) && axis.box_axis == of)
+            if (Box::Edge::at(of) && Box::Numbered::at(d) == of)
                 limit[of] = int(min(i64(Box::Chunk::at(of)), axis.extent - i64(number) * Box::Chunk::at(of)));
         }
     }
