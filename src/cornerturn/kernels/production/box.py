@@ -329,9 +329,9 @@ class Box:
         """Boxes of the array."""
         return math.prod(-(-self.axes[a][0] // self.chunks[a]) for a in self.numbered)
 
-    def lanes(self, length: int, begins_anywhere: bool) -> int:
+    def lanes(self, length: int) -> int:
         """Threads that share a run of ``length`` elements, unit by unit: a power of two, at most a warp."""
-        units = -(-(length * self.element + (UNIT - 1) * begins_anywhere) // UNIT)
+        units = -(-length * self.element // UNIT)
         return min(32, 1 << (units - 1).bit_length())
 
     def _run(self, order: Sequence[int], side: int) -> tuple[int, ...]:

@@ -130,7 +130,7 @@ def _runs(box: Box, name: str, outside: Sequence[int], run: Sequence[int], pitch
         LENGTH=length,
         COUNT=box.volume // length,
         LAST=run[-1] if run else 0,
-        LANES=box.lanes(length, begins_anywhere=name == "WriteRuns"),
+        LANES=box.lanes(length),
         PITCH=pitch,
     )
     return f"    struct {name} {{\n    {numbers}\n    {_lists(Axis=outside)}\n    }};"

@@ -28,6 +28,7 @@ class Rates:
         many_steps: cost per unit that each thread takes after the first few.
         prologue, per_axis, place: instructions of a warp: of any, per axis of blocks, per element that is found alone.
         shifted_read, shifted_write: instructions per aligned unit that is shifted.
+        run_end: the same around those units at both ends of a run of y.
         issue: issue slots per counted instruction.
         read_wait, direct_wait, gather_wait, write_wait: seconds per step that a thread waits for.
         overlap: exponent of the norm that adds the bounds up: 1, one after the other; infinite, all at once.
@@ -52,6 +53,7 @@ class Rates:
     place: float
     shifted_read: float
     shifted_write: float
+    run_end: float
     issue: float
     read_wait: float
     direct_wait: float

@@ -67,7 +67,7 @@ def cost_of(counts: Counts, nbytes: int, along_x: bool, numbered: int, direct: b
     cycles = counts.blocks / busy / rates.clock
     instructions = counts.warps * (rates.prologue + rates.per_axis * numbered + rates.place * counts.setup)
     instructions += counts.permutes + rates.shifted_read * counts.shifted_reads
-    instructions += rates.shifted_write * counts.shifted_writes
+    instructions += rates.shifted_write * counts.shifted_writes + rates.run_end * counts.run_ends
     issue = rates.issue * instructions / 4 * cycles
     wavefronts = counts.wavefronts * cycles * (rates.scattered_read if direct else 1)
     waits = (rates.direct_wait if direct else rates.read_wait) * counts.read_waits
