@@ -16,7 +16,8 @@ import numpy as np
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters import cuda_array
 from cornerturn.op.adapters.jax_gate import Gate
-from cornerturn.op.engines import Stream, move
+from cornerturn.op.engines import move
+from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.strided_view import StridedView, c_order
 
 TARGET = "cornerturn_transpose"
@@ -175,7 +176,7 @@ def on_cuda(frame: Any) -> Address:
             return int(error)
         # whatever context the thread has: XLA works in the primary ones, and the address says of which device
         with cuda_array.device_of(source.pointer) as ordinal:
-            move(source, destination, Stream(wanted.stream or 0, ordinal))
+            gpu_engine.run(source, destination, wanted.stream or 0, ordinal)
         return None
 
     return _answer(call, put)

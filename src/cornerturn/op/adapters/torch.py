@@ -15,7 +15,8 @@ from cornerturn.errors import UsageError
 from cornerturn.op.adapters import torch_cuda
 from cornerturn.op.adapters.adapter import Adapter
 from cornerturn.op.adapters.torch_cuda import view_of
-from cornerturn.op.engines import SMALL_BYTES, Stream, move
+from cornerturn.op.engines import SMALL_BYTES, move
+from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.strided_view import StridedView, check_destination, check_ndim, normalized_axes
 
 Tensor = Any  # torch.Tensor: the type checker does not follow torch
@@ -97,7 +98,7 @@ class TorchAdapter(Adapter):
             move(source, destination)
         else:
             with torch.cuda.device(x.device):
-                move(source, destination, Stream(torch.cuda.current_stream().cuda_stream, x.device.index))
+                gpu_engine.run(source, destination, torch.cuda.current_stream().cuda_stream, x.device.index)
 
 
 ADAPTER = TorchAdapter()
