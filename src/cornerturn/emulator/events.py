@@ -5,7 +5,7 @@ from typing import Protocol
 
 from cornerturn.emulator.geometry import Geometry
 from cornerturn.emulator.memory import Arena, Store
-from cornerturn.emulator.report import Extent, Kind
+from cornerturn.emulator.report import Coordinates, Kind
 from cornerturn.emulator.types import Array
 from cornerturn.ptx import Instruction, Space
 
@@ -122,8 +122,8 @@ class Fault:
     instruction: Instruction
     kind: str
     message: str
-    block: Extent
-    thread: Extent
+    block: Coordinates
+    thread: Coordinates
     count: int
 
 
