@@ -115,7 +115,7 @@ class WarpBarrier:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Violation:
     """``count`` lanes committed a fault; ``block`` and ``thread`` are the coordinates of the first of them."""
 
     position: int
@@ -127,7 +127,7 @@ class Fault:
     count: int
 
 
-Event = WaveBegins | WaveEnds | Requests | Transfer | BlockBarrier | WarpBarrier | Fault
+Event = WaveBegins | WaveEnds | Requests | Transfer | BlockBarrier | WarpBarrier | Violation
 
 
 class Watcher(Protocol):

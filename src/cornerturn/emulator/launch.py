@@ -28,7 +28,7 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
 MAX_SHARED_BYTES = 227 * 1024
 
-Argument = Allocation | np.generic | bytes
+BoundArgument = Allocation | np.generic | bytes
 
 # glibc's malloc keeps as much freed memory as twice the largest block it ever saw mapped and freed: without this one,
 # which is never touched, each wave would give its registers back to the system and the next one fault them in again.
@@ -42,7 +42,7 @@ def emulate(
     *,
     grid: Extent,
     block: Extent,
-    arguments: Sequence[Argument],
+    arguments: Sequence[BoundArgument],
     shared_bytes: int = 0,
     progress: Callable[[int, int], None] | None = None,
     observer: Observer | None = None,
@@ -163,7 +163,7 @@ def _initial(variable: Variable) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]"
     return np.frombuffer(padded, dtype=np.uint8).copy()
 
 
-def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[Argument]) -> dict[str, int]:
+def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[BoundArgument]) -> dict[str, int]:
     """Pack the arguments the way a launch does, and give each parameter's address."""
     if len(arguments) != len(kernel.parameters):
         raise EmulatorError(
@@ -173,7 +173,7 @@ def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[Argumen
     for number, (parameter, argument) in enumerate(zip(kernel.parameters, arguments, strict=True)):
         packed.extend(bytes(-len(packed) % parameter.align))
         offsets[parameter.name] = len(packed)
-        if not isinstance(argument, Argument):
+        if not isinstance(argument, BoundArgument):
             raise EmulatorError(
                 f"argument {number} of kernel {kernel.source_name} is {argument!r}: give an Allocation, a NumPy scalar "
                 "of the parameter's type (numpy.uint32(4)), or bytes"
@@ -189,7 +189,7 @@ def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[Argumen
     return {name: base + offset for name, offset in offsets.items()}
 
 
-def _argument_bytes(argument: Argument) -> bytes:
+def _argument_bytes(argument: BoundArgument) -> bytes:
     if isinstance(argument, Allocation):
         return argument.address.to_bytes(8, "little")
     return argument if isinstance(argument, bytes) else argument.tobytes()

@@ -1,4 +1,4 @@
-"""The kernels of a family that one source holds, from a table of what tells them apart."""
+"""The kernels of 4-byte elements that one source holds, from a table of what tells them apart."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from cornerturn.kernels.grid import Linear, Rule, Tiled, first_broken
 from cornerturn.kernels.kernel import CudaSource, CuteSource, Kernel
 from cornerturn.kernels.source import lessons, read_source
-
-ELEMENT_BYTES = 4
-"""Of every kernel that is made here."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ def kernels_of(
             family=family,
             source=source,
             entry=member.entry or member.name,
-            element_bytes=ELEMENT_BYTES,
+            element_bytes=4,
             launch=member.geometry.launch,
             refuses=first_broken(*member.rules, member.geometry.refuses),
             lesson=lesson_of[member.name],
