@@ -15,7 +15,8 @@ from typing import Any
 
 from cornerturn.gpu import Device, Replay
 from cornerturn.gpu.driver import check
-from cornerturn.kernels.production.rows import rows
+from cornerturn.kernels.controls import COPY, COPY_SOURCE
+from cornerturn.kernels.production.device_code import Production
 from cornerturn.measure.cases import Case
 from cornerturn.measure.compare import OURS, Measurement, compare, explained
 from cornerturn.measure.pattern import Outputs
@@ -72,7 +73,7 @@ def _prepare(stage: Stage, library: Prepare, expected: StridedView) -> "_Replaye
 def _copy_kernel(stage: Stage) -> Enqueue:
     """Copy the array as it lies in memory, by a kernel that moves 16 bytes per thread."""
     units = math.ceil(stage.nbytes / 16)
-    launch = launcher(rows(16, [(units, 16, 16)]), stage.device.facts.arch)
+    launch = launcher(Production(COPY_SOURCE, COPY.launch(units, 4)), stage.device.facts.arch)
     return lambda place, stream: launch(stage.places[place].array.address, stage.places[place].y.address, stream)
 
 

@@ -23,7 +23,7 @@ from cornerturn.kernels.production.tile import HALO, WIDE_BYTES
 from cornerturn.kernels.production.tile_shape import MAX_RESIDENT_THREADS, TileShape
 from cornerturn.measure.cases import Case
 from cornerturn.op.gpu.plan import plan
-from cornerturn.op.gpu.tuned import ROWS_ITEMS, WEAVE_THREADS
+from cornerturn.op.gpu.tuned import WEAVE_THREADS
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import c_order
 
@@ -314,11 +314,6 @@ def _weave_stage(profile: Profile, element: int) -> Iterator[Profile]:
         yield _with(profile, "weave_threads", element, threads)
 
 
-def _rows_stage(profile: Profile, element: int) -> Iterator[Profile]:
-    for items in ROWS_ITEMS:
-        yield _with(profile, "rows_items", element, items)
-
-
 def _with(profile: Profile, table: str, element: int, value: object) -> Profile:
     changed: dict[str, Any] = {table: {**getattr(profile, table), element: value}}
     return replace(profile, **changed)
@@ -372,13 +367,6 @@ def _short_axis(element: int, scale: Scale) -> list[Case]:
     return [Case((long, 3), (1, 0)), Case((3, long), (1, 0)), Case((long // 2, 8), (1, 0))]
 
 
-def _whole_rows(element: int, scale: Scale) -> list[Case]:
-    """Heads of an attention, and rows of 512 bytes in another order."""
-    side = math.isqrt(scale.large // (32 * element))
-    heads = max(1, scale.large // (2048 * 16 * 16 * element))
-    return [Case((heads, 2048, 16, 16), (0, 2, 1, 3)), Case((side, side, 32), (1, 0, 2))]
-
-
 def _show_tile(shape: TileShape) -> str:
     parts = [f"{shape.rows}x{shape.cols}x{shape.micro_rows}", f"{shape.threads} threads"]
     parts += ["wide reads"] if shape.wide else []
@@ -406,6 +394,5 @@ KINDS = (
     Kind("ragged", _ragged, (_tile_stage("ragged", True), _refine_stage("ragged")), _show_tiles("ragged", True)),
     Kind("ragged, small", _ragged_small, (_tile_stage("ragged", False),), _show_tiles("ragged", False)),
     Kind("short axis", _short_axis, (_weave_stage,), lambda profile, e: f"{profile.weave_threads[e]} threads"),
-    Kind("whole rows", _whole_rows, (_rows_stage,), lambda profile, e: f"{profile.rows_items[e]} per thread", (16,)),
 )
 """Every decision; those further down build on those above."""

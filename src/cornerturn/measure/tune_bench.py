@@ -7,10 +7,10 @@ from typing import Any
 
 from cornerturn.errors import CompileError, DeviceError
 from cornerturn.gpu import Device, DeviceFacts, Launcher, time_launches
+from cornerturn.kernels.controls import COPY, COPY_SOURCE
 from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.production.axes import UNIT
 from cornerturn.kernels.production.device_code import Production
-from cornerturn.kernels.production.rows import rows
 from cornerturn.measure.pattern import Outputs, Pattern
 from cornerturn.measure.tune import HUGE, Bench, Choice, Scale, decisions, identity, tune
 from cornerturn.op.gpu.engine import forget_plans, launcher
@@ -129,7 +129,7 @@ class DeviceBench:
     def copy_seconds(self, nbytes: int) -> float:
         """Return the time of the faster of a 16-byte copy kernel and the driver's copy."""
         if nbytes not in self._copies:
-            kernel = launcher(rows(UNIT, [(max(1, nbytes // UNIT), UNIT, UNIT)]), self._arch)
+            kernel = launcher(Production(COPY_SOURCE, COPY.launch(max(1, nbytes // UNIT), 4)), self._arch)
             times = [self._timed(way, nbytes) for way in (kernel, _driver_copy(nbytes))]
             ran = [seconds for seconds in times if seconds is not None]
             if not ran:

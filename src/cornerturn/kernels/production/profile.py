@@ -9,10 +9,66 @@ Tiles = Mapping[int, tuple[TileShape, ...]]
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """What bounds `permute` on a device: rates and latencies, and how far they overlap.
+
+    Attributes:
+        multiprocessors: number of them.
+        clock: hertz.
+        copy: bytes per second, read and written, of a long copy.
+        launch: seconds from the start of an empty kernel to its end.
+        fill: seconds until memory is busy, and until the last bytes have arrived.
+        x_sector, y_sector: cost of a sector that a run touches in part, as a share of one that is full.
+        short_run: cost of runs of x that share what DRAM moves at once.
+        uncovered: cost of elements of boxes that lie beyond the array.
+        scattered_write: cost of short runs of y where blocks follow one another in x.
+        few_warps: cost per warp that a multiprocessor has too few of to hide latencies.
+        many_steps: cost per unit that each thread takes after the first few.
+        prologue, per_axis, place: instructions of a warp: of any, per axis of blocks, per element that is found alone.
+        shifted_read, shifted_write: instructions per aligned unit that is shifted.
+        issue: issue slots per counted instruction.
+        read_wait, direct_wait, gather_wait, write_wait: seconds per step that a thread waits for.
+        overlap: exponent of the norm that adds the bounds up: 1, one after the other; infinite, all at once.
+    """
+
+    multiprocessors: int
+    clock: float
+    copy: float
+    launch: float
+    fill: float
+    x_sector: float
+    y_sector: float
+    short_run: float
+    uncovered: float
+    scattered_write: float
+    few_warps: float
+    many_steps: float
+    prologue: float
+    per_axis: float
+    place: float
+    shifted_read: float
+    shifted_write: float
+    issue: float
+    read_wait: float
+    direct_wait: float
+    gather_wait: float
+    write_wait: float
+    overlap: float
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """A model of device, as the planner sees it. Every table is by element size in bytes.
 
     Attributes:
+        rates: what bounds `permute`.
+        tile_share, ragged_tile_share: of the copy's speed, that tiles reach where rows are long; the second where rows
+            of y begin anywhere.
+        tile_bytes, ragged_tile_bytes: the shortest rows for which they do.
+        lone_ragged: element sizes of which that holds for a single matrix alone.
+        weave_share: of the copy's speed, that ``weave`` and ``ragged_weave`` reach.
+        ragged_weave_bytes: the smallest array for which the second does.
+        direct_bytes: up to this size, units of y may be gathered from x itself, which saves a wait.
         aligned: tiles where rows of x begin on units and rows of y on sectors; the first is for large problems.
         loose: the same where rows of x do not begin on the 256 bytes of a wide read; without, as ``aligned``.
         ragged: tiles where rows of y begin anywhere; the first is for large problems.
@@ -21,12 +77,9 @@ class Profile:
             where an element size is missing.
         fitting_threads: the fewest threads of a tile that few rows fill.
         fitting_ragged_units: units of the longest row of x for which a ragged tile that fits it pays; without, any.
-        run_limit: elements of the longest rows of y for ``tile_run``.
         weave_threads: threads per block of ``weave``.
-        rows_items: elements per thread of ``rows`` where long rows move as they are.
         enough_blocks: blocks that keep the device busy.
         similar_cost: a tile further down its table must save more than this, or the one above it is taken.
-        waste_limit: a matrix that fills less than this part of its tiles goes element by element.
         group_pitch: tiles are numbered in groups where rows lie multiples of this many bytes apart.
         keep_bytes: from this size on, x and y do not fit L2 together, and lines of x are kept there longer.
         loose_narrow: element sizes whose reads are not wide unless rows of x begin on what a wide read fetches.
@@ -37,16 +90,17 @@ class Profile:
         odd_weave_limit: the same for axes of odd length, both ways; without, as above.
         ragged_interleave_limit: the longest short axis that ``ragged_weave`` makes records of.
         ragged_deinterleave_limit: the longest short axis of which ``ragged_weave`` takes records apart.
-        shuffle_limit: elements of the largest block that is permuted within itself.
-        ragged_rows_element: elements up to this size are moved in units where rows begin anywhere.
-        ragged_rows_bytes: the shortest run of rows that is worth blocks of its own.
-        shifted_element: elements up to this size are then read in units too.
-        short_row_bytes: up to this size, a row's neighbours in x should be read soon after it.
-        long_row_threads: threads per block that moves longer rows.
-        block_rows: rows that blocks of ``rows`` take together along each of two axes.
-        scatter_limit: inflation of reads and writes together up to which single elements are faster than boxes.
     """
 
+    rates: Rates
+    tile_share: Mapping[int, float]
+    ragged_tile_share: Mapping[int, float]
+    tile_bytes: int
+    ragged_tile_bytes: int
+    lone_ragged: tuple[int, ...]
+    weave_share: float
+    ragged_weave_bytes: int
+    direct_bytes: int
     aligned: Tiles
     loose: Tiles
     ragged: Tiles
@@ -54,12 +108,9 @@ class Profile:
     groups: Mapping[int, tuple[int, int]]
     fitting_threads: int
     fitting_ragged_units: Mapping[int, int]
-    run_limit: Mapping[int, int]
     weave_threads: Mapping[int, int]
-    rows_items: Mapping[int, int]
     enough_blocks: int
     similar_cost: float
-    waste_limit: int
     group_pitch: int
     keep_bytes: int
     loose_narrow: tuple[int, ...]
@@ -70,11 +121,3 @@ class Profile:
     odd_weave_limit: Mapping[int, int]
     ragged_interleave_limit: Mapping[int, int]
     ragged_deinterleave_limit: Mapping[int, int]
-    shuffle_limit: int
-    ragged_rows_element: int
-    ragged_rows_bytes: int
-    shifted_element: int
-    short_row_bytes: int
-    long_row_threads: int
-    block_rows: int
-    scatter_limit: float

@@ -1,93 +1,111 @@
-"""Which moves each production kernel is for: its candidate for a move, or None.
+"""What could solve a move: every kernel with its predicted time.
 
-All have the same signature, so that a kernel is added and removed by one function here and its place in `plan`. What a
-kernel cannot do is a matter of the move; what it should not do, of the device's `Profile`.
+`by_permute` takes any move. Each other function is one kernel that is faster where it applies: its share of the copy is
+in the `Profile`, by measurement. All have the same signature, so that a kernel is added and removed by one function and
+its place in `CANDIDATES`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
+from functools import partial
 
 from cornerturn.kernels.grid import SHARED_BYTES, ceil_div
-from cornerturn.kernels.production.axes import INDEX_LIMIT, SECTOR, UNIT
-from cornerturn.kernels.production.box import box
+from cornerturn.kernels.production.axes import INDEX_LIMIT, MAX_BLOCKS, MAX_EXTENT, SECTOR, UNIT
+from cornerturn.kernels.production.box import Box
 from cornerturn.kernels.production.device_code import Production
+from cornerturn.kernels.production.permute import permute
 from cornerturn.kernels.production.profile import Profile
-from cornerturn.kernels.production.ragged_rows import line_axes, ragged_rows
 from cornerturn.kernels.production.ragged_weave import HALO as WEAVE_HALO
 from cornerturn.kernels.production.ragged_weave import ragged_weave
-from cornerturn.kernels.production.records import record_tile, records
-from cornerturn.kernels.production.rows import rows
-from cornerturn.kernels.production.shuffle import shuffle
 from cornerturn.kernels.production.tile import HALO, WIDE_BYTES, tile
-from cornerturn.kernels.production.tile_run import run_tile, tile_run
 from cornerturn.kernels.production.tile_shape import TileShape, fitting_ragged_tiles, fitting_tiles
 from cornerturn.kernels.production.weave import weave
+from cornerturn.op.gpu.boxes import chunks_of, padded
+from cornerturn.op.gpu.cost import Cost, copy_seconds, cost_of
+from cornerturn.op.gpu.counts import Counts, counts_of
 from cornerturn.op.gpu.move import Move
 from cornerturn.op.problem import Axis
 
-WARP_ELEMENTS, BLOCK_ELEMENTS = 32, 1024
-"""Whose stores are merged, and whose loads share what L1 holds, where elements move one by one."""
+THREADS = (64, 128, 256, 512)
+MOST_STEPS = 16
+"""Units per thread: they are unrolled, and more take the compiler long."""
+GUESSED_WAVEFRONTS, GUESSED_LINES = (1.5, 2.0), (0.0, 8.0)
+"""Wavefronts per request before they are counted: of a padded box, and of one that is gathered from x."""
+SIZED, COUNTED = 16, 8
+"""Boxes of which all numbers of threads are tried, and of which wavefronts are counted."""
 
 
-def by_weave(move: Move, profile: Profile) -> Production | None:
-    """Take a matrix with one short side, where all rows and batches begin on units."""
-    if (woven := _woven(move, profile)) is None or not woven.is_whole:
-        return None
-    short = woven.short.extent
-    limit = (profile.interleave_limit if woven.interleaves else profile.deinterleave_limit)[move.element]
-    if short > limit and not (short % 2 and short <= profile.odd_weave_limit.get(move.element, 0)):
-        return None
-    return weave(move.element, woven.short, woven.long, woven.outer, woven.threads)
+@dataclass(frozen=True)
+class Candidate:
+    """One way to solve a move.
+
+    Attributes:
+        name: the kernel, and how it is laid over the move.
+        seconds: predicted.
+        make: returns the kernel and its launch.
+        why: what bounds it, or where its time comes from.
+        box: of `permute`, with its counts and their cost.
+    """
+
+    name: str
+    seconds: float
+    make: Callable[[], Production]
+    why: str
+    box: Box | None = None
+    counts: Counts | None = None
+    cost: Cost | None = None
 
 
-def by_ragged_weave(move: Move, profile: Profile) -> Production | None:
-    """Take the same where something begins within a unit."""
-    if (woven := _woven(move, profile)) is None or woven.is_whole:
-        return None
-    element, short = move.element, woven.short.extent
-    if not woven.interleaves:
-        if short > profile.ragged_deinterleave_limit[element]:
-            return None
-    elif short > profile.ragged_interleave_limit[element] or short * element % UNIT == 0:  # whole units are for tiles
-        return None
-    halo = 0 if woven.y_units else WEAVE_HALO
-    return ragged_weave(element, woven.short, woven.long, woven.outer, woven.x_units, halo, woven.threads)
+def by_permute(move: Move, profile: Profile) -> Iterator[Candidate]:
+    """Yield the boxes that are predicted to be the fastest; any move has some."""
+    axes = tuple(reversed(move.axes))
+    kept = move.nbytes >= profile.keep_bytes
+
+    def guessed(box: Box) -> float:
+        return _cost(box, counts_of(box, GUESSED_LINES if box.direct else GUESSED_WAVEFRONTS), move, profile).seconds
+
+    def fastest(boxes: Sequence[Box], count: int) -> list[Box]:
+        return sorted(filter(_is_legal, boxes), key=guessed)[:count]
+
+    plain = [Box(move.element, axes, chunks, move.x, move.y, kept=kept) for chunks in chunks_of(move.element, axes)]
+    sized = [
+        replace(box, most_threads=threads, direct=direct)
+        for box in fastest(plain, SIZED) or plain[:1]
+        for threads in THREADS
+        for direct in ((False, True) if move.nbytes <= profile.direct_bytes else (False,))
+    ]
+    for box in map(padded, fastest(sized, COUNTED) or sized[:1]):
+        counts = counts_of(box)
+        cost = _cost(box, counts, move, profile)
+        parts = " x ".join(map(str, box.chunks[::-1]))
+        why = f"bound by {cost.bound}{', gathered from x itself' if box.direct else ''}"
+        name = f"permute {parts}, {box.threads} threads"
+        yield Candidate(name, cost.seconds, partial(permute, box), why, box, counts, cost)
 
 
-def by_shuffle(move: Move, profile: Profile) -> Production | None:
-    """Take the fewest innermost axes that make one contiguous block in x and in y, many of which follow one another."""
-    element = move.element
-    for count in range(2, len(move.axes)):
-        inner, batch = move.axes[-count:], move.axes[-count - 1]
-        volume = math.prod(axis.extent for axis in inner)
-        if volume > profile.shuffle_limit:
-            return None
-        step = volume * element
-        if _is_dense(inner, 1, element) and _is_dense(inner, 2, element) and batch[1:] == (step, step):
-            return shuffle(element, inner, batch, move.axes[: -count - 1])
-    return None
+def _cost(box: Box, counts: Counts, move: Move, profile: Profile) -> Cost:
+    return cost_of(counts, move.nbytes, box.along_x, len(box.numbered), box.direct, profile.rates)
 
 
-def by_tile_run(move: Move, profile: Profile) -> Production | None:
-    """Take a matrix whose rows of y are short, begin anywhere and follow one another."""
-    if (turned := move.turned) is None or not _is_run(move, profile):
-        return None
-    row, col, outer = turned
-    shape = run_tile(move.element, row.extent, col.extent)
-    if _is_wasted(shape, row, col, profile):
-        return None
-    return tile_run(move.element, row, col, outer, shape, _x_units(move))
+def _is_legal(box: Box) -> bool:
+    """Return whether a box can be launched, and compiled within reason."""
+    steps = 0 if box.direct or box.reads_runs else box.read.steps
+    return max(steps, box.write.steps) <= MOST_STEPS and box.shared_bytes <= SHARED_BYTES and box.blocks <= MAX_BLOCKS
 
 
-def by_tile(move: Move, profile: Profile) -> Production | None:
-    """Take any matrix that fills its tiles; runs are for `by_tile_run` alone."""
-    if (turned := move.turned) is None or _is_run(move, profile):
-        return None
+def by_tile(move: Move, profile: Profile) -> Iterator[Candidate]:
+    """Yield the tile for a matrix whose rows and columns are long on both sides: it turns elements in registers."""
+    if (turned := move.turned) is None or max(axis.extent for axis in move.axes) > MAX_EXTENT:
+        return
     row, col, outer = turned
     element, y_sectors, is_loose = move.element, _y_sectors(move), bool(row.stride_in % WIDE_BYTES)
+    shares = profile.tile_share if y_sectors else profile.ragged_tile_share
+    shortest = profile.tile_bytes if y_sectors else profile.ragged_tile_bytes
+    if row.extent * element < shortest or col.extent * element < profile.tile_bytes:
+        return
+    if element in profile.lone_ragged and outer and not y_sectors:
+        return
     near = _near_axes(row, col, outer) if y_sectors else []
     if not y_sectors:
         table = profile.ragged[element]
@@ -96,11 +114,9 @@ def by_tile(move: Move, profile: Profile) -> Production | None:
         aligned = profile.loose.get(element, profile.aligned[element]) if is_loose else profile.aligned[element]
         table = profile.near[element] if near else aligned
         fitting = fitting_tiles(element, row.extent, col.extent, profile.fitting_threads)
-    shapes = [shape for shape in (*table, *fitting) if not _is_wasted(shape, row, col, profile)]
-    if not shapes:
-        return None
     halo = 0 if y_sectors else HALO
-    shape = _best(shapes, row, col, outer, profile, lead=halo * UNIT // element)
+    shape = _best((*table, *fitting), row, col, outer, profile, lead=halo * UNIT // element)
+    covered = _covered(shape, row, col) / (row.extent * col.extent)
     group = profile.groups.get(element)
     is_far_apart = row.stride_in % profile.group_pitch == 0 and col.stride_out % profile.group_pitch == 0
     if group and y_sectors and not near and is_far_apart and col.extent >= 2 * group[1] * shape.cols:
@@ -108,50 +124,43 @@ def by_tile(move: Move, profile: Profile) -> Production | None:
     if element in profile.loose_narrow and is_loose:
         shape = replace(shape, wide=False)
     far = [axis for axis in outer if axis not in near]
-    keep = bool(near) or math.prod(axis.extent for axis in move.axes) * element >= profile.keep_bytes
-    return tile(element, row, col, far, shape, _x_units(move), halo, near, keep)
+    keep = bool(near) or move.nbytes >= profile.keep_bytes
+    x_units = _on(UNIT, move.x, row.stride_in, col.extent * element, *_in(outer))
+    make = partial(tile, element, row, col, far, shape, x_units, halo, near, keep)
+    yield _measured(f"tile {shape.rows} x {shape.cols}", move, profile, shares[element] / covered, make)
 
 
-def by_ragged_rows(move: Move, profile: Profile) -> Production | None:
-    """Take whole rows of a unit or more, whose elements are smaller than one."""
-    last, element = move.axes[-1], move.element
-    if not _has_whole_rows(move) or element > profile.ragged_rows_element or last.extent * element < UNIT:
-        return None
-    if math.prod(axis[0] for axis in line_axes(element, move.axes)) * element < profile.ragged_rows_bytes:
-        return None
-    return ragged_rows(element, move.axes, shifted=element <= profile.shifted_element)
+def by_weave(move: Move, profile: Profile) -> Iterator[Candidate]:
+    """Yield the weave for a matrix with one short side, whose records are turned in registers."""
+    if (woven := _woven(move, profile)) is None:
+        return
+    element, short = move.element, woven.short.extent
+    if woven.is_whole:
+        limit = (profile.interleave_limit if woven.interleaves else profile.deinterleave_limit)[element]
+        if short > limit and not (short % 2 and short <= profile.odd_weave_limit.get(element, 0)):
+            return
+        make = partial(weave, element, woven.short, woven.long, woven.outer, woven.threads)
+        yield _measured(f"weave {short}", move, profile, profile.weave_share, make)
+        return
+    if move.nbytes < profile.ragged_weave_bytes:
+        return
+    if woven.interleaves:
+        # Whole units are for tiles.
+        if short > profile.ragged_interleave_limit[element] or short * element % UNIT == 0:
+            return
+    elif short > profile.ragged_deinterleave_limit[element]:
+        return
+    halo = 0 if woven.y_units else WEAVE_HALO
+    make = partial(ragged_weave, element, woven.short, woven.long, woven.outer, woven.x_units, halo, woven.threads)
+    yield _measured(f"ragged_weave {short}", move, profile, profile.weave_share, make)
 
 
-def by_records(move: Move, profile: Profile) -> Production | None:
-    """Take rows of less than a unit for the records of a matrix."""
-    *others, record = move.axes
-    size = record.extent * move.element
-    if not _has_whole_rows(move) or move.element > profile.ragged_rows_element or size >= UNIT:
-        return None
-    row = next((axis for axis in others if axis.stride_out == size), None)
-    col = next((axis for axis in others if axis.stride_in == size), None)
-    if row is None or col is None or row is col:
-        return None
-    tall, wide = record_tile(size)
-    covered = ceil_div(row.extent, tall) * tall * ceil_div(col.extent, wide) * wide
-    if covered > profile.waste_limit * row.extent * col.extent:
-        return None
-    outer = [axis for axis in others if axis is not row and axis is not col]
-    return records(move.element, record.extent, row, col, outer)
+CANDIDATES: tuple[Callable[[Move, Profile], Iterator[Candidate]], ...] = (by_tile, by_weave, by_permute)
 
 
-def by_rows(move: Move, profile: Profile) -> Production | None:
-    """Take all whole rows; and single elements that neighbouring threads find close together on both sides."""
-    if not _has_whole_rows(move):
-        return _scattered(move, profile)
-    if move.axes[-1].extent * move.element > profile.short_row_bytes:
-        return rows(move.element, move.axes, profile.long_row_threads, profile.rows_items[move.element])
-    return rows(move.element, _blocked(move.axes, profile.block_rows), items=2)
-
-
-def by_box(move: Move, profile: Profile) -> Production | None:
-    """Take everything."""
-    return box(move.element, move.axes)
+def _measured(name: str, move: Move, profile: Profile, share: float, make: Callable[[], Production]) -> Candidate:
+    seconds = copy_seconds(move.nbytes, profile.rates) / share
+    return Candidate(name, seconds, make, f"measured at {share:.2f} of the copy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +178,7 @@ class _Woven:
 
 
 def _woven(move: Move, profile: Profile) -> _Woven | None:
-    if (turned := move.turned) is None:
+    if (turned := move.turned) is None or max(axis.extent for axis in move.axes) > MAX_EXTENT:
         return None
     row, col, outer = turned
     element = move.element
@@ -189,38 +198,12 @@ def _woven(move: Move, profile: Profile) -> _Woven | None:
     return _Woven(short, long, outer, interleaves, x_units, y_units, is_whole, threads)
 
 
-def _is_dense(axes: Sequence[Axis], side: int, element: int) -> bool:
-    """Return whether the elements of ``axes`` lie one after the other on one side (1: x, 2: y), in some order."""
-    step = element
-    for axis in sorted(axes, key=lambda axis: axis[side]):
-        if axis[side] != step:
-            return False
-        step *= axis.extent
-    return True
-
-
-def _x_units(move: Move) -> bool:
-    """Return whether every row of x begins on units and has whole ones."""
-    assert move.turned is not None
-    row, col, outer = move.turned
-    return _on(UNIT, move.x, row.stride_in, col.extent * move.element, *_in(outer))
-
-
 def _y_sectors(move: Move) -> bool:
     """Return whether rows of y begin on sectors; on units will do for those that one tile holds."""
     assert move.turned is not None
     row, col, outer = move.turned
     width = row.extent * move.element
     return _on(UNIT if width <= 8 * UNIT else SECTOR, move.y, col.stride_out, width, *_out(outer))
-
-
-def _is_run(move: Move, profile: Profile) -> bool:
-    """Return whether rows of y are short, follow one another, and begin within units."""
-    assert move.turned is not None
-    row, col, _ = move.turned
-    element = move.element
-    follow = element < UNIT and col.stride_out == row.extent * element
-    return follow and UNIT // element <= row.extent <= profile.run_limit[element] and not _y_sectors(move)
 
 
 def _near_axes(row: Axis, col: Axis, outer: Sequence[Axis]) -> list[Axis]:
@@ -257,66 +240,9 @@ def _best(
     return next(shape for shape, own in zip(shapes, costs, strict=True) if own <= profile.similar_cost * min(costs))
 
 
-def _is_wasted(shape: TileShape, row: Axis, col: Axis, profile: Profile) -> bool:
-    return _covered(shape, row, col) > profile.waste_limit * row.extent * col.extent
-
-
 def _covered(shape: TileShape, row: Axis, col: Axis) -> int:
     """Return the elements of all tiles, those beyond the matrix included."""
     return ceil_div(row.extent, shape.rows) * shape.rows * ceil_div(col.extent, shape.cols) * shape.cols
-
-
-def _has_whole_rows(move: Move) -> bool:
-    """Return whether the same axis is contiguous in x and in y, and its elements can be numbered."""
-    last = move.axes[-1]
-    return last.stride_in == last.stride_out == move.element and last.extent < INDEX_LIMIT // 2
-
-
-def _blocked(axes: Sequence[Axis], step: int) -> Sequence[Axis]:
-    """Number the elements so that a block's rows are neighbours in x too, where extents divide.
-
-    The two axes whose rows lie next to each other in y and in x are cut, so that step x step rows come one after the
-    other.
-    """
-    *outer, inner = axes
-    if len(outer) < 2:
-        return axes
-    near_out, near_in = outer[-1], min(outer, key=lambda axis: abs(axis.stride_in))
-    if near_in is near_out or near_out.extent % step or near_in.extent % step:
-        return axes
-    if min(near_in.extent, near_out.extent) <= 4 * step:
-        return axes
-    others = [axis for axis in outer if axis is not near_in and axis is not near_out]
-    far = [Axis(axis.extent // step, axis.stride_in * step, axis.stride_out * step) for axis in (near_in, near_out)]
-    near = [axis._replace(extent=step) for axis in (near_in, near_out)]
-    return [*others, *far, *near, inner]
-
-
-def _scattered(move: Move, profile: Profile) -> Production | None:
-    """Loads of a block share what L1 holds; stores are merged within a warp alone."""
-    if math.prod(axis.extent for axis in move.axes) >= INDEX_LIMIT:
-        return None
-    orders: list[Sequence[Axis]] = [move.axes, sorted(move.axes, key=lambda axis: -abs(axis.stride_in))]
-    if (turned := move.turned) is not None:
-        orders.append([*turned.outer, *sorted((turned.row, turned.col), key=lambda axis: -axis.extent)])
-    costs = [
-        _inflation(move.element, order, 1, BLOCK_ELEMENTS) + _inflation(move.element, order, 2, WARP_ELEMENTS)
-        for order in orders
-    ]
-    if min(costs) > profile.scatter_limit:
-        return None
-    return rows(move.element, orders[costs.index(min(costs))], items=4)
-
-
-def _inflation(element: int, order: Sequence[Axis], side: int, count: int) -> float:
-    """Return the bytes of the sectors that the first ``count`` elements touch on one side, over their own bytes."""
-    offsets = np.zeros(1, np.int64)
-    for axis in reversed(order):
-        if len(offsets) >= count:
-            break
-        offsets = (np.arange(min(axis[0], count))[:, None] * axis[side] + offsets).reshape(-1)
-    offsets = offsets[:count]
-    return float(len(np.unique(offsets // SECTOR)) * SECTOR / (len(offsets) * element))
 
 
 def _on(unit: int, *begins: int) -> bool:

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from cornerturn.gpu import DeviceFacts, Launcher, facts_of, load_kernel
 from cornerturn.kernels.production.axes import SECTOR
 from cornerturn.kernels.production.device_code import Production
-from cornerturn.op.gpu.plan import plan
+from cornerturn.op.gpu.plan import forget, plan
 from cornerturn.op.gpu.tuned import profile_of
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import StridedView
@@ -89,5 +89,5 @@ def when_retuned(forget: Callable[[], None]) -> None:
 
 def forget_plans() -> None:
     """Plan every problem anew at its next call, by what is tuned then."""
-    for forget in (_prepared.cache_clear, _planned.cache_clear, *_after_tuning):
-        forget()
+    for clear in (forget, _prepared.cache_clear, _planned.cache_clear, *_after_tuning):
+        clear()

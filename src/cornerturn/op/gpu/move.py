@@ -1,5 +1,6 @@
 """A problem as the GPU planner sees it, in elements that are aligned to their own size."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -41,6 +42,11 @@ class Move:
         parts = problem.itemsize // element
         inner = [Axis(parts, element, element)] if parts > 1 or not problem.shape else []
         return cls(element, (*problem.axes, *inner), x % SECTOR, y % SECTOR)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes that move, counted once."""
+        return math.prod(axis.extent for axis in self.axes) * self.element
 
     @cached_property
     def turned(self) -> Turned | None:

@@ -1,30 +1,73 @@
-"""From a problem to the production kernel that solves it on a GPU, and its launch."""
+"""From a problem to the production kernel that solves it on a GPU: the candidate of least predicted time.
 
-from collections.abc import Callable
+Candidates are compared once per *structure* of a move: what decides the kernel's code. A move of a known structure,
+such as one more batch size, takes the box that was chosen, with other arguments.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
 
 from cornerturn.errors import UsageError
-from cornerturn.kernels.production.axes import MAX_BLOCKS, MAX_EXTENT
+from cornerturn.kernels.production.axes import MAX_BLOCKS, UNIT, MoveAxis
+from cornerturn.kernels.production.box import Box
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.h200 import H200
+from cornerturn.kernels.production.permute import permute, relaunched
 from cornerturn.kernels.production.profile import Profile
-from cornerturn.op.gpu import candidates
+from cornerturn.op.gpu.candidates import CANDIDATES, Candidate
+from cornerturn.op.gpu.cost import copy_seconds
 from cornerturn.op.gpu.move import Move
-from cornerturn.op.problem import Problem
+from cornerturn.op.problem import Axis, Problem
 
-Candidate = Callable[[Move, Profile], Production | None]
+EXACT_EXTENT = 64
+"""Extents up to this one are part of the structure; of longer ones, their size and what divides them."""
+REMEMBERED = 4096
+"""Structures that are remembered."""
 
-CANDIDATES: tuple[Candidate, ...] = (
-    candidates.by_weave,
-    candidates.by_ragged_weave,
-    candidates.by_shuffle,
-    candidates.by_tile_run,
-    candidates.by_tile,
-    candidates.by_ragged_rows,
-    candidates.by_records,
-    candidates.by_rows,
-    candidates.by_box,
-)
-"""In the order in which they are asked; the last one takes everything."""
+
+@dataclass(frozen=True)
+class Choice:
+    """Every candidate for a problem on a GPU, the fastest first.
+
+    Attributes:
+        problem: what moves.
+        candidates: at least one.
+        copy_seconds: predicted for a copy of as many bytes.
+    """
+
+    problem: Problem
+    candidates: tuple[Candidate, ...]
+    copy_seconds: float
+
+    def __str__(self) -> str:
+        shape = " x ".join(map(str, self.problem.shape)) or "1"
+        lines = [
+            f"moves   {shape} elements of {self.problem.itemsize} bytes",
+            f"strides {self.problem.strides_in} -> {self.problem.strides_out} bytes",
+            "",
+            f"{'candidate':<44} {'us':>8} {'of copy':>8} {'blocks':>9} {'sectors':>13} {'wavefr./KB':>11}  why",
+        ]
+        for rank, one in enumerate(self.candidates):
+            name = one.name if len(one.name) <= 42 else f"{one.name[:39]}..."
+            counts = [""] * 3
+            if one.counts is not None and one.box is not None:
+                kilobytes = one.box.volume * one.box.element / 1024
+                sectors = f"x{one.counts.x_sectors:.2f} / x{one.counts.y_sectors:.2f}"
+                counts = [f"{one.counts.blocks:,}", sectors, f"{one.counts.wavefronts / kilobytes:.0f}"]
+            share = self.copy_seconds / one.seconds
+            mark = ">" if rank == 0 else " "
+            numbers = f"{one.seconds * 1e6:8.1f} {share:8.2f} {counts[0]:>9} {counts[1]:>13} {counts[2]:>11}"
+            lines.append(f"{mark} {name:<42} {numbers}  {one.why}")
+        return "\n".join(lines)
+
+
+def choose(problem: Problem, x: int = 0, y: int = 0, profile: Profile = H200) -> Choice:
+    """Return the candidates for a problem between first elements at ``x`` and ``y`` modulo 32, the fastest first."""
+    move = Move.of(problem, x, y)
+    found = [candidate for candidates in CANDIDATES for candidate in candidates(move, profile)]
+    ordered = tuple(sorted(found, key=lambda candidate: candidate.seconds))
+    return Choice(problem, ordered, copy_seconds(move.nbytes, profile.rates))
 
 
 def plan(problem: Problem, x: int, y: int, profile: Profile = H200) -> Production:
@@ -37,12 +80,80 @@ def plan(problem: Problem, x: int, y: int, profile: Profile = H200) -> Productio
         profile: of the device that it is for.
 
     Raises:
-        UsageError: an axis is too long for 31 bits, or it takes more blocks than a launch has.
+        UsageError: it takes more blocks than a launch has.
     """
     move = Move.of(problem, x, y)
-    if (longest := max(axis.extent for axis in move.axes)) > MAX_EXTENT:
-        raise UsageError(f"an axis of {longest} elements is longer than the {MAX_EXTENT} that kernels number: split it")
-    chosen = next(found for candidate in CANDIDATES if (found := candidate(move, profile)) is not None)
-    if (blocks := chosen.launch.grid[0]) > MAX_BLOCKS:
+    structure = id(profile), _structure(move)
+    known = _known.get(structure)
+    if known is None:
+        best = choose(problem, x, y, profile).candidates[0]
+        if len(_known) >= REMEMBERED:
+            _known.clear()
+        # The profile is kept, so that its id stays its own.
+        known = _known[structure] = _Known(profile, best.box, {})
+        production = best.make() if best.box is None else known.laid_over(best.box)
+    elif known.box is None:
+        production = choose(problem, x, y, profile).candidates[0].make()
+    else:
+        axes = tuple(reversed(move.axes))
+        chunks = tuple(map(_rescaled, known.box.chunks, known.box.axes, axes))
+        production = known.laid_over(replace(known.box, axes=axes, chunks=chunks))
+    if (blocks := production.launch.grid[0]) > MAX_BLOCKS:
         raise UsageError(f"it takes {blocks} blocks, and a launch has at most {MAX_BLOCKS}: split an axis")
-    return chosen
+    return production
+
+
+def forget() -> None:
+    """Compare candidates anew for every structure."""
+    _known.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was chosen for a structure, and the kernels that this came to."""
+
+    profile: Profile
+    box: Box | None
+    kernels: dict[tuple[Any, ...], Production]
+
+    def laid_over(self, box: Box) -> Production:
+        """Return the kernel of a box of this structure: only what is not in the structure can tell them apart."""
+        which = box.chunks, box.edges, len(box.numbered)
+        if (kernel := self.kernels.get(which)) is None:
+            kernel = self.kernels[which] = permute(box)
+            return kernel
+        return relaunched(kernel, box)
+
+
+_known: dict[tuple[int, tuple[Any, ...]], _Known] = {}
+
+
+def _structure(move: Move) -> tuple[Any, ...]:
+    """Return everything but long extents that decides which kernel a move takes, and the kernel's code."""
+    axes = move.axes
+    order = sorted(range(len(axes)), key=lambda a: (abs(axes[a][1]), -a))
+    runs = tuple(
+        axes[a][1] == step for a, step in zip(order, _dense(move.element, [axes[a] for a in order]), strict=True)
+    )
+    dense = tuple(axis[2] == step for axis, step in zip(axes[::-1], _dense(move.element, axes[::-1]), strict=True))
+    large = move.nbytes.bit_length()
+    return (move.element, move.x, move.y, large, tuple(order), runs, dense, *map(_kind_of, axes))
+
+
+def _dense(element: int, axes: "tuple[Axis, ...] | list[Axis]") -> list[int]:
+    """Return the stride of each axis if all lay one after the other."""
+    steps = [element]
+    for axis in axes[:-1]:
+        steps.append(steps[-1] * axis[0])
+    return steps
+
+
+def _kind_of(axis: Axis) -> tuple[int, ...]:
+    extent, stride_in, stride_out = axis
+    size = (extent,) if extent <= EXACT_EXTENT else (extent.bit_length(), math.gcd(extent, EXACT_EXTENT))
+    return (*size, math.gcd(stride_in, 2 * UNIT), math.gcd(stride_out, 2 * UNIT))
+
+
+def _rescaled(chunk: int, before: MoveAxis, now: MoveAxis) -> int:
+    """Return the chunk of an axis of another extent: the whole axis stays whole."""
+    return now[0] if chunk == before[0] else min(chunk, now[0])

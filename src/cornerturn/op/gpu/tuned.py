@@ -22,14 +22,15 @@ from cornerturn.kernels.production.tile import HALO
 from cornerturn.kernels.production.tile_shape import TileShape
 from cornerturn.toolchain import cache_folder
 
-WEAVE_THREADS, ROWS_ITEMS = (64, 128, 256, 512), (1, 2, 4)
+WEAVE_THREADS = (64, 128, 256, 512)
 
-_FORMAT = "cornerturn tiles 1"
+_FORMAT = "cornerturn tiles 2"
 
 
 def default_for(device: DeviceFacts) -> Profile:
     """Return the profile of a device that nobody has tuned."""
-    return replace(H200, enough_blocks=device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR)
+    rates = replace(H200.rates, multiprocessors=device.multiprocessors)
+    return replace(H200, rates=rates, enough_blocks=device.multiprocessors * BLOCKS_PER_MULTIPROCESSOR)
 
 
 def profile_of(device: DeviceFacts) -> Profile:
@@ -131,7 +132,6 @@ def _entry(profile: Profile, element: int) -> dict[str, Any]:
         "ragged": [_tile_record(shape) for shape in profile.ragged[element]],
         "group": list(group) if group else None,
         "weave_threads": profile.weave_threads[element],
-        "rows_items": profile.rows_items[element],
     }
 
 
@@ -146,7 +146,7 @@ def _with_entry(profile: Profile, element: int, entry: Mapping[str, Any]) -> Pro
         ValueError: a number breaks a rule of its kernel; and whatever comes of an entry of another form.
     """
     group = _pair(entry["group"])
-    if entry["weave_threads"] not in WEAVE_THREADS or entry["rows_items"] not in ROWS_ITEMS:
+    if entry["weave_threads"] not in WEAVE_THREADS:
         raise ValueError
     return replace(
         profile,
@@ -154,7 +154,6 @@ def _with_entry(profile: Profile, element: int, entry: Mapping[str, Any]) -> Pro
         ragged={**profile.ragged, element: _tiles(element, entry["ragged"], ragged=True)},
         groups={size: pair for size, pair in {**profile.groups, element: group}.items() if pair},
         weave_threads={**profile.weave_threads, element: _whole(entry["weave_threads"])},
-        rows_items={**profile.rows_items, element: _whole(entry["rows_items"])},
     )
 
 
