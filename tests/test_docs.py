@@ -4,6 +4,7 @@ import ast
 import builtins
 import re
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,10 @@ import numpy as np
 import pytest
 
 from cornerturn.cli import main
+from cornerturn.gpu import facts_of
 from cornerturn.op.transpose import transpose
+
+from .op.adapters.fake_cupy import Ndarray, adapter_of_fake_cupy
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cornerturn"
@@ -116,26 +120,74 @@ def test_the_walks_are_short_and_enter_no_module_twice():
     assert in_bench
 
 
-def test_a_numpy_array_enters_only_the_modules_of_its_walk():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    _, walk, *_ = text.split("\n### ")
-    records = re.findall(r"`(op/\w+\.py)`", text.split("\n## Three walks")[1].split("\n### ")[0])
-    named = set(re.findall(r"`([\w/]+\.py)`", walk)) | set(records)
+def walk_and_records(number: int) -> set[str]:
+    """The modules that a walk of the guide names, and those of the records that all walks hand on."""
+    walks = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("\n## Three walks")[1]
+    records, *texts = walks.split("\n### ")
+    return set(re.findall(r"`([\w/]+\.py)`", texts[number])) | set(re.findall(r"`(op/\w+\.py)`", records))
+
+
+def entered_by(call: Callable[[], object]) -> set[str]:
+    """The modules of the package whose functions a call enters, on this thread."""
     entered = set()
 
     def note(frame, event, argument):
         if event == "call" and (path := Path(frame.f_code.co_filename)).is_relative_to(SOURCE):
             entered.add(path.relative_to(SOURCE).as_posix())
 
-    transpose(np.zeros((1500, 1000), np.float32))  # imports and compiles
-    x = np.zeros((1501, 1000), np.float32)  # a new plan
     sys.setprofile(note)
     try:
-        transpose(x)
+        call()
     finally:
         sys.setprofile(None)
-    assert entered - named == set()
+    return entered
+
+
+def test_a_numpy_array_enters_only_the_modules_of_its_walk():
+    transpose(np.zeros((1500, 1000), np.float32))  # imports and compiles
+    x = np.zeros((1501, 1000), np.float32)  # a new plan
+    entered = entered_by(lambda: transpose(x))
+    assert entered - walk_and_records(0) == set()
     assert "op/cpu/engine.py" in entered
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Parameters of the launches on an A100 that only answers: it has no memory and computes nothing."""
+    driver = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
+    launches = []
+    attributes = {"CAPABILITY_MAJOR": 8, "CAPABILITY_MINOR": 0, "MULTIPROCESSOR_COUNT": 108, "L2_CACHE_SIZE": 40 << 20}
+
+    def attribute(kind, device):
+        return next((value for name, value in attributes.items() if kind.name.endswith(name)), 1)
+
+    answers = {
+        "cuInit": lambda flags: (),
+        "cuDeviceGet": lambda ordinal: (ordinal,),
+        "cuDeviceGetName": lambda length, device: (b"NVIDIA A100",),
+        "cuDriverGetVersion": lambda: (13000,),
+        "cuDeviceGetAttribute": lambda kind, device: (attribute(kind, device),),
+        "cuDeviceTotalMem": lambda device: (40 << 30,),
+        "cuLibraryLoadData": lambda *code: (0,),
+        "cuLibraryGetKernel": lambda library, name: (0,),
+        "cuLaunchKernel": lambda *parts: launches.append(parts) or (),
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(driver, name, lambda *given, answer=answer: (driver.CUresult.CUDA_SUCCESS, *answer(*given)))
+    facts_of.cache_clear()
+    yield launches
+    facts_of.cache_clear()
+
+
+def test_an_array_of_cupy_enters_only_the_modules_of_its_walk(monkeypatch, launched):
+    with adapter_of_fake_cupy(monkeypatch):
+        x = Ndarray(np.zeros((1024, 512), np.float32))
+        transpose(x)  # plans, compiles and loads
+        y = Ndarray(np.zeros((512, 1024), np.float32))
+        entered = entered_by(lambda: transpose(x, out=y))
+    assert entered - walk_and_records(1) == set()
+    assert {"op/gpu/engine.py", "gpu/launcher.py"} <= entered
+    assert len(launched) == 2
 
 
 def test_every_command_has_a_page():

@@ -50,7 +50,7 @@ class TestBuild:
         done = run("build", "--family", "production")
         assert done.exit_code == 0
         lines = [line.split()[:3] for line in done.stdout.splitlines()]
-        assert lines[:2] == [["tile.cu", "1", "kernels"], ["weave.cu", "4", "kernels"]]
+        assert lines[:2] == [["tile.cu", "1", "kernel"], ["weave.cu", "4", "kernels"]]
         assert len(list(cache.iterdir())) == 5
 
     @pytest.mark.skipif(

@@ -2,7 +2,16 @@
 
 import numpy as np
 
-from cornerturn.emulator.events import BlockBarrier, Event, Fault, Requests, Transfer, WarpBarrier, WaveBegins, WaveEnds
+from cornerturn.emulator.events import (
+    BlockBarrier,
+    Event,
+    Requests,
+    Transfer,
+    Violation,
+    WarpBarrier,
+    WaveBegins,
+    WaveEnds,
+)
 from cornerturn.emulator.geometry import Geometry
 from cornerturn.emulator.machine import Machine
 from cornerturn.emulator.memory import Memory
@@ -119,11 +128,11 @@ def test_an_asynchronous_copy_is_issued_and_arrives():
 def test_lanes_at_fault_are_in_no_transfer():
     found = events("ld.global.u32 %v, [%at];", np.arange(20, dtype=np.uint32))
     (requests,), (transfer,), (fault,) = (
-        [event for event in found if isinstance(event, kind)] for kind in (Requests, Transfer, Fault)
+        [event for event in found if isinstance(event, kind)] for kind in (Requests, Transfer, Violation)
     )
     assert isinstance(requests, Requests)
     assert isinstance(transfer, Transfer)
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, Violation)
     assert requests.active.sum() == 32
     assert transfer.lanes.tolist() == list(range(20))
     assert (fault.kind, fault.thread, fault.count) == ("out of bounds", (20, 0, 0), 12)

@@ -9,6 +9,8 @@ import pytest
 
 from cornerturn.emulator import Memory, emulate
 from cornerturn.errors import EmulatorError
+from cornerturn.kernels.kernel import CudaSource
+from cornerturn.toolchain import compile_source
 
 from .harness import HEADER, image_of, launch_cuda, launch_ptx
 
@@ -449,6 +451,18 @@ def test_a_launch_has_three_integers(name: str, extent: Any):
     message = f"{name} {extent!r} of kernel kernel: give three integers, along x, y and z"
     with pytest.raises(EmulatorError, match=re.escape(message)):
         emulate(HEADER + ".visible .entry kernel() { ret; }", "kernel", Memory(), arguments=(), **launch)
+
+
+def test_messages_name_kernels_and_variables_as_the_source_does():
+    text = "namespace a { __device__ int table[4]; __global__ void turn(int* y, int i) { y[0] = table[i]; } }"
+    image = compile_source(CudaSource("own.cu", text, ("a::turn",))).image("a::turn")
+    memory = Memory()
+    arguments = [memory.bind(ints(1), "y"), np.int32(9)]
+    launch = {"arguments": arguments, "block": (1, 1, 1)}
+    (hazard,) = emulate(image.ptx, image.symbol, memory, grid=(1, 1, 1), **launch).hazards
+    assert "a::table + 36 bytes, where a::table has 16 bytes" in hazard.message
+    with pytest.raises(EmulatorError, match=r"^grid \(0, 1, 1\) of kernel a::turn: "):
+        emulate(image.ptx, image.symbol, memory, grid=(0, 1, 1), **launch)
 
 
 def test_a_launch_takes_integers_of_numpy():

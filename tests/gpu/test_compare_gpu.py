@@ -9,7 +9,6 @@ from click.testing import CliRunner
 from cornerturn.cli import main
 from cornerturn.errors import MissingExtraError
 from cornerturn.measure import compare, compare_gpu, stage
-from cornerturn.measure.bits import Bits
 from cornerturn.measure.cases import GPU_DTYPES, Case, held_as
 from cornerturn.measure.compare_gpu import COPIES, compare_on_gpu, planned_kernel
 from cornerturn.measure.pattern import Outputs
@@ -37,23 +36,6 @@ def _fast(monkeypatch):
 def pools(device):
     with Pools(device) as pools:
         yield pools
-
-
-@pytest.mark.parametrize("nbytes", [1, 255, 256, 100_001])
-def test_bits_are_spoilt_and_compared(device, nbytes):
-    bits = Bits(device)
-    expected = np.random.default_rng(0).integers(0, 256, nbytes, np.uint8)
-    with device.upload(expected) as reference, device.upload(expected) as y:
-        assert bits.equal([y.address], reference, nbytes)
-        bits.spoil(y.address, reference, nbytes)
-        assert np.array_equal(y.download(nbytes, np.uint8), ~expected)
-        for wrong in {0, nbytes - 1}:
-            changed = expected.copy()
-            changed[wrong] ^= 1
-            y.upload(changed)
-            assert not bits.equal([reference.address, y.address], reference, nbytes)
-        y.upload(expected)
-        assert bits.equal([reference.address, y.address], reference, nbytes)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])

@@ -84,14 +84,6 @@ def pattern_elements(view):
     return as_array(replace(view, pointer=view.pointer + whole.ctypes.data)).copy().reshape(-1).view(np.uint8)
 
 
-class FakeBits:
-    def spoil(self, address, expected, nbytes):
-        memory_at(address, nbytes)[:] = ~expected._array[:nbytes]
-
-    def equal(self, addresses, expected, nbytes):
-        return all(np.array_equal(memory_at(address, nbytes), expected._array[:nbytes]) for address in addresses)
-
-
 class FakePattern:
     def __init__(self, device):
         pass

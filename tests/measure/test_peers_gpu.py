@@ -168,11 +168,11 @@ class TestBits:
             monkeypatch.setitem(sys.modules, library, None)
         asked = []
 
-        def move(source, destination, stream):
-            asked.append(stream)
+        def run(source, destination, stream, ordinal):
+            asked.append((stream, ordinal))
             np.copyto(as_array(destination), as_array(source))
 
-        monkeypatch.setattr(peers_gpu, "move", move)
+        monkeypatch.setattr(peers_gpu.engine, "run", run)
         assert check(ours, case, dtype) is None
         assert set(asked) == {(STREAM, 0)}
 

@@ -21,7 +21,7 @@ from cornerturn.kernels.production.tile_shape import TileShape
 from cornerturn.measure import tune as tuning
 from cornerturn.measure.cases import Case
 from cornerturn.measure.tune import KINDS, Kind, Scale, decisions, fastest, problem_of, tune
-from cornerturn.measure.tune_bench import moved, tune_by, untune
+from cornerturn.measure.tune_bench import tune_by, untune
 from cornerturn.op.gpu import tuned
 from cornerturn.op.gpu.plan import plan
 from cornerturn.op.gpu.tuned import profile_of, tuned_elements
@@ -146,17 +146,6 @@ class TestProblems:
         assert Scale.of(4 << 20, 160) == Scale(32 << 20, 327680)
         assert Scale.of(60 << 20, 1056) == Scale(128 << 20, 2162688)
         assert Scale.of(24 << 20, 192).large == 64 << 20
-
-    @pytest.mark.parametrize("shape", [(700, 530), (3, 5), (512, 512)])
-    def test_the_reference_is_numpys(self, shape: tuple[int, int]) -> None:
-        x = np.random.default_rng(0).integers(0, 256, math.prod(shape) * 4 + 3, dtype=np.uint8)
-        want = x[:-3].reshape(*shape, 4).transpose(1, 0, 2).reshape(-1)
-        assert np.array_equal(moved(x, problem_of(Case(shape, (1, 0)), 4)), want)
-
-    def test_the_reference_of_a_batch_is_numpys(self) -> None:
-        x = np.random.default_rng(0).integers(0, 256, 3 * 600 * 70 * 2, dtype=np.uint8)
-        want = x.reshape(3, 600, 70, 2).transpose(0, 2, 1, 3).reshape(-1)
-        assert np.array_equal(moved(x, problem_of(Case((3, 600, 70), (0, 2, 1)), 2)), want)
 
 
 class TestFastest:

@@ -21,4 +21,5 @@ def test_files_are_renamed_and_nothing_else_changes():
 
 
 def test_a_line_of_the_text_leads_to_its_line_of_the_source():
-    assert [source_line(TEXT, line) for line in (0, 1, 2, 3, 4, 5, 6)] == [None, None, None, 7, 7, 9, 9]
+    turn, part = ("/tmp/turn.cu", 7), ("/usr/include/part.cuh", 9)
+    assert [source_line(TEXT, line) for line in (0, 1, 2, 3, 4, 5, 6)] == [None, None, None, turn, turn, part, part]

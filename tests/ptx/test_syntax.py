@@ -35,6 +35,13 @@ def test_elements_of_a_vector():
     ]
 
 
+def test_a_kernel_is_called_as_in_the_source():
+    assert (
+        parse(".visible .entry _ZN4tile4turnILi32EEvPf() { ret; }", "_ZN4tile4turnILi32EEvPf").source_name
+        == "tile::turn"
+    )
+
+
 def test_registers_have_the_types_they_were_declared_with():
     entry = kernel(".reg .pred %p; ret;")
     assert (entry.register_type("%r2"), entry.register_type("%p")) == ("b32", "pred")

@@ -91,7 +91,7 @@ def tune_table(choices: Sequence[Choice], device: DeviceFacts) -> RenderableType
             f"{choice.roof_share:.0%}",
             _gain(choice),
         )
-    title = Text(f"tiles for {device.name} ({device.arch}), {device.multiprocessors} multiprocessors", "bold")
+    title = Text(f"tiles for {device.title}, {device.multiprocessors} multiprocessors", "bold")
     legend = "tiles: rows x columns x rows that a thread turns at once; GB/s and the copy's share: of what was chosen"
     return Group(title, Text(), table, Text(), Text(legend, "dim"))
 

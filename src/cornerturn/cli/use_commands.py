@@ -20,7 +20,7 @@ from cornerturn.lab.views import plots
 from cornerturn.measure.cases import DTYPES, GPU_DTYPES, Case, held_as
 from cornerturn.measure.compare import OURS, Measurement
 from cornerturn.measure.compare_cpu import compare_on_cpu, cpu_record, cpu_title
-from cornerturn.measure.compare_gpu import compare_on_gpu, gpu_record, gpu_title
+from cornerturn.measure.compare_gpu import compare_on_gpu, gpu_record
 from cornerturn.measure.compare_views import compare_tables, draw, moves_tables
 from cornerturn.measure.groups import LARGE, SMALL, for_cpu, parse_case
 from cornerturn.measure.moves import random_moves
@@ -265,7 +265,7 @@ def _contest_on_gpu(engines: Sequence[str], moves: int | None) -> _Contest:
         sizes=(32 << 20, 256 << 20),
         missing=missing,
         record=gpu_record(device, _versions(libraries)),
-        title=gpu_title(device),
+        title=device.facts.title,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from cornerturn.emulator.geometry import Geometry
 from cornerturn.emulator.memory import Arena, Store
-from cornerturn.emulator.report import Extent, Kind
+from cornerturn.emulator.report import Coordinates, Kind
 from cornerturn.emulator.types import Array
 from cornerturn.ptx import Instruction, Space
 
@@ -115,19 +115,19 @@ class WarpBarrier:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Violation:
     """``count`` lanes committed a fault; ``block`` and ``thread`` are the coordinates of the first of them."""
 
     position: int
     instruction: Instruction
     kind: str
     message: str
-    block: Extent
-    thread: Extent
+    block: Coordinates
+    thread: Coordinates
     count: int
 
 
-Event = WaveBegins | WaveEnds | Requests | Transfer | BlockBarrier | WarpBarrier | Fault
+Event = WaveBegins | WaveEnds | Requests | Transfer | BlockBarrier | WarpBarrier | Violation
 
 
 class Watcher(Protocol):

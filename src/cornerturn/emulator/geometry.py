@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import Any
 
 from cornerturn.emulator.counting import WARP
-from cornerturn.emulator.report import Extent
+from cornerturn.emulator.report import Coordinates
 from cornerturn.emulator.types import Array
+from cornerturn.kernels.kernel import Extent
 
 
 def unravel(linear: Any, extent: Extent) -> tuple[Any, Any, Any]:
@@ -52,6 +53,6 @@ class Geometry:
         """Linear number, in the grid, of the block of a flat lane index."""
         return self.blocks[lane // self.lanes_per_block, 0]
 
-    def coordinates(self, lane: int) -> tuple[Extent, Extent]:
+    def coordinates(self, lane: int) -> tuple[Coordinates, Coordinates]:
         """Block and thread coordinates of a flat lane index."""
         return unravel(int(self.block_of(lane)), self.grid), unravel(self.thread_of(lane), self.block)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from cornerturn.emulator import counting
-from cornerturn.emulator.events import Event, Fault, MemoryOperation, Requests, WaveEnds
+from cornerturn.emulator.events import Event, MemoryOperation, Requests, Violation, WaveEnds
 from cornerturn.emulator.report import Access, Emulation, Hazard, Kind
 from cornerturn.emulator.types import Array
 from cornerturn.ptx import Space
@@ -25,7 +25,7 @@ class Ledger:
         match event:
             case Requests():
                 self._count(event)
-            case Fault():
+            case Violation():
                 self._record(event)
             case WaveEnds():
                 self.warp_instructions += event.warp_instructions
@@ -62,7 +62,7 @@ class Ledger:
             )
         self.accesses[key] = new
 
-    def _record(self, fault: Fault) -> None:
+    def _record(self, fault: Violation) -> None:
         """Later faults of the same kind at the same instruction only add to the count."""
         key = (fault.position, fault.kind)
         first = Hazard(fault.kind, fault.message, fault.instruction.location, fault.block, fault.thread, count=0)

@@ -73,8 +73,8 @@ class Machine:
         where = self.entry.instructions[self.blocks[rank].start].location
         why = f"has not ended after {turns} turns" if turns == MAX_TURNS else "changes neither registers nor memory"
         return (
-            f"{where}: a loop of kernel {self.entry.name} {why}; threads that wait for others by reading memory in a "
-            "loop are not emulated"
+            f"{where}: a loop of kernel {self.entry.source_name} {why}; threads that wait for others by reading memory "
+            "in a loop are not emulated"
         )
 
     def _visit(

@@ -19,9 +19,9 @@ from cornerturn.emulator.counting import WARP
 from cornerturn.emulator.events import (
     BlockBarrier,
     Event,
-    Fault,
     MemoryOperation,
     Transfer,
+    Violation,
     WarpBarrier,
     WaveBegins,
 )
@@ -88,7 +88,7 @@ class Shadow:
 class Races:
     """The watcher that records the accesses of one launch and what orders them; ``report`` is told of each race."""
 
-    def __init__(self, report: Callable[[Fault], None]) -> None:
+    def __init__(self, report: Callable[[Violation], None]) -> None:
         self.report = report
         self.turns: list[Turn] = []
         self.outputs: dict[int, Shadow] = {}
@@ -309,7 +309,7 @@ class Races:
             f"{' with another value' if both else ''}, and nothing orders the two"
         )
         kind, count = "write-write race" if both else "race", len(np.unique(lanes[racing]))
-        self.report(Fault(operation.position, operation.instruction, kind, message, block, thread, count))
+        self.report(Violation(operation.position, operation.instruction, kind, message, block, thread, count))
 
 
 def _for_each(lanes: Array, each: int) -> Array:

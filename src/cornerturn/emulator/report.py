@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from cornerturn.ptx import Space
 
-Extent = tuple[int, int, int]
 Kind = Literal["load", "store", "atomic"]
+Coordinates = tuple[int, int, int]
+"""Of a block in the grid or of a thread in its block, along x, y and z."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Hazard:
     kind: str
     message: str
     location: str
-    block: Extent
-    thread: Extent
+    block: Coordinates
+    thread: Coordinates
     count: int
 
 

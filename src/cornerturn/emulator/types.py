@@ -60,13 +60,19 @@ class Type:
 
 
 def _convert(values: Array, dtype: "np.dtype[Any]") -> Array:
-    """PTX ``cvt``: a float that becomes an integer is clamped to its range and NaN becomes 0 (PTX ISA, cvt)."""
+    """PTX ``cvt``: a float that becomes an integer is clamped to its range (PTX ISA, cvt).
+
+    NaN becomes 0; where source or result has 64 bits, the highest bit alone.
+    """
     if values.dtype.kind != "f" or dtype.kind not in "iu":
         return values.astype(dtype)
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     inside = (values >= low) & (values < float(high) + 1 if high < 2**53 else values < float(high))
     exact = np.where(inside, values, 0).astype(dtype)
-    return np.where(inside | np.isnan(values), exact, np.where(values < 0, dtype.type(low), dtype.type(high)))
+    clamped = np.where(inside, exact, np.where(values < 0, dtype.type(low), dtype.type(high)))
+    wide = 8 in (values.dtype.itemsize, dtype.itemsize)
+    not_a_number = np.array(1 << (8 * dtype.itemsize - 1) if wide else 0, f"u{dtype.itemsize}").view(dtype)
+    return np.where(np.isnan(values), not_a_number, clamped)
 
 
 def _round_to_bf16(values: Array) -> Array:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from cornerturn.emulator.counting import WARP
-from cornerturn.emulator.events import Event, Fault, Transfer, Watcher, WaveBegins
+from cornerturn.emulator.events import Event, Transfer, Violation, Watcher, WaveBegins
 from cornerturn.emulator.geometry import Geometry
 from cornerturn.emulator.memory import Arena, Memory
 from cornerturn.emulator.types import TYPES, Array
@@ -139,4 +139,4 @@ class Wave:
     def fault(self, position: int, instruction: Instruction, kind: str, message: str, lanes: Array) -> None:
         """Tell that the flat ``lanes`` committed a fault; the first of them is named."""
         block, thread = self.geometry.coordinates(int(lanes[0]))
-        self.tell(Fault(position, instruction, kind, message, block, thread, len(lanes)))
+        self.tell(Violation(position, instruction, kind, message, block, thread, len(lanes)))

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from cornerturn.errors import DeviceError
 from cornerturn.gpu.driver import check, device_errors
 from cornerturn.gpu.facts import DeviceFacts, facts_of
-from cornerturn.gpu.launcher import Extent, Launcher, load_kernel
+from cornerturn.gpu.launcher import Launcher, load_kernel
 
 PLAIN_SHARED_BYTES = 48 * 1024
 """Dynamic shared memory a block may have unasked (CUDA C++ Programming Guide, compute capabilities)."""
@@ -27,17 +27,10 @@ def open_device(ordinal: int = 0) -> "Device":
     Raises:
         DeviceError: cuda-bindings or cuda-core is not installed, or there is no driver or no such device.
     """
-    package = "cuda-bindings"
     try:
         from cuda.bindings import driver
-
-        package = "cuda-core"
-        from cuda import core
     except ImportError as error:
-        raise DeviceError(
-            f"a GPU is used through {package}, which is not installed ({error}); "
-            "install it with: pip install 'cornerturn[gpu]'"
-        ) from error
+        raise _missing("cuda-bindings") from error
     try:
         check(driver.cuInit(0))
         count = check(driver.cuDeviceGetCount())
@@ -47,7 +40,17 @@ def open_device(ordinal: int = 0) -> "Device":
         raise DeviceError("no NVIDIA driver found") from error
     if not 0 <= ordinal < count:
         raise DeviceError(f"no CUDA device {ordinal}: this machine shows {count}, numbered from 0")
+    try:
+        from cuda import core  # only now: where there is no GPU, nobody misses it
+    except ImportError as error:
+        raise _missing("cuda-core") from error
     return Device(core.Device(ordinal))
+
+
+def _missing(package: str) -> DeviceError:
+    return DeviceError(
+        f"a GPU is used through {package}, which is not installed; install it with: pip install 'cornerturn[gpu]'"
+    )
 
 
 def unavailable_reason(ordinal: int = 0) -> str | None:
@@ -230,8 +233,8 @@ class Function:
 
     def launch(
         self,
-        grid: Extent,
-        block: Extent,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
         arguments: Sequence[Buffer | np.generic],
         shared_bytes: int = 0,
         stream: Any = None,

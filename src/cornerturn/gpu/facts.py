@@ -1,6 +1,6 @@
 """What a CUDA device is, as its driver says; nothing is opened and no context is made."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 
 from cornerturn.gpu.driver import check
@@ -29,6 +29,16 @@ class DeviceFacts:
     memory_bytes: int
     ecc: bool
     cuda: str
+
+    @property
+    def title(self) -> str:
+        """The device in a few words, for a table's title."""
+        return f"{self.name} ({self.arch})"
+
+    @property
+    def record(self) -> dict[str, object]:
+        """The device as JSON."""
+        return {"kind": "gpu", **asdict(self)}
 
 
 @cache

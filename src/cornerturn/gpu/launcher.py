@@ -13,8 +13,6 @@ import numpy as np
 
 from cornerturn.gpu.driver import check
 
-Extent = tuple[int, int, int]
-
 
 def load_kernel(code: bytes, symbol: str, name: str) -> Any:
     """Return the ``CUkernel`` of machine code or PTX; it belongs to no context and runs in whichever is current.
@@ -54,8 +52,8 @@ class Launcher:
         self,
         kernel: Any,
         name: str,
-        grid: Extent,
-        block: Extent,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
         arguments: Sequence[str | np.generic],
         shared_bytes: int = 0,
     ) -> None:

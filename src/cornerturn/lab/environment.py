@@ -2,7 +2,6 @@
 
 import platform
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 
 from cornerturn.errors import CornerturnError
@@ -17,7 +16,7 @@ _LIBRARIES = ("numpy", "numba", "cuda-bindings", "cuda-core", "nvidia-cutlass-ds
 def device_record(device: Device | None, compilers: Sequence[str] = ()) -> dict[str, object]:
     """The device as JSON: a GPU's facts, or the emulator and the architecture that it emulates; and the compilers."""
     emulator = {"kind": "emulator", "name": f"emulator on {platform.machine()}", "arch": DEFAULT_ARCH}
-    facts = {"kind": "gpu", **asdict(device.facts)} if device else emulator
+    facts = device.facts.record if device else emulator
     return facts | ({"compilers": list(compilers)} if compilers else {})
 
 
@@ -28,7 +27,7 @@ def device_title(device: Device | None, cold: bool, compilers: Sequence[str] = (
     """
     if device is None:
         return f"emulator, PTX for {DEFAULT_ARCH}" + (f" by {', '.join(compilers)}" if compilers else "")
-    return f"{device.facts.name} ({device.facts.arch}), {'cold' if cold else 'warm'} L2"
+    return f"{device.facts.title}, {'cold' if cold else 'warm'} L2"
 
 
 def compilers(kernels: Iterable[Kernel], device: Device | None) -> tuple[str, ...]:

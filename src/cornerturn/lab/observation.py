@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.emulator import Access, Movement
-from cornerturn.emulator.report import Extent
+from cornerturn.emulator.geometry import unravel
+from cornerturn.emulator.report import Coordinates
 from cornerturn.errors import UsageError
-from cornerturn.kernels.kernel import Kernel
+from cornerturn.kernels.kernel import Extent, Kernel
 from cornerturn.lab.kernel_text import KernelText, kernel_text
 from cornerturn.lab.matrices import WORDS, Matrix, poison
 from cornerturn.lab.run import expected_output, launch_of, observe_block
@@ -75,10 +76,9 @@ class BlockRun:
         """The element of ``x`` or ``y`` at a byte offset."""
         return Element(*divmod(offset // self.element_bytes, self.pitch[matrix]))
 
-    def thread(self, number: int) -> Extent:
+    def thread(self, number: int) -> Coordinates:
         """Coordinates of a thread from its linear number."""
-        width, height, _ = self.block
-        return number % width, number // width % height, number // (width * height)
+        return unravel(number, self.block)
 
 
 def run_block(kernel: Kernel, rows: int, cols: int, at: tuple[int, int], arch: str = DEFAULT_ARCH) -> BlockRun:

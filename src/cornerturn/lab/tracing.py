@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.emulator import Movement
-from cornerturn.emulator.report import Extent, Kind
+from cornerturn.emulator.report import Coordinates, Kind
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.observation import NONE, BlockRun, Element, require_inside, run_block
@@ -38,7 +38,7 @@ class Step:
     width: int
     places: tuple[Element, ...]
     values: tuple[Element | None, ...]
-    writers: tuple[Extent, ...]
+    writers: tuple[Coordinates, ...]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Trace:
     rows: int
     cols: int
     run: BlockRun
-    thread: Extent
+    thread: Coordinates
     number: int
     steps: tuple[Step, ...]
 

@@ -86,12 +86,12 @@ class Work(Protocol):
         """Return whether the last sample left the right bits everywhere."""
 
 
-Prepare = Callable[[], Work | str]
+PrepareWork = Callable[[], Work | str]
 """Makes an engine's work, or says why it cannot do it. May raise any exception: the engine has failed then."""
 
 
 def compare(
-    case: Case, dtype: str, nbytes: int, copies: Sequence[Prepare], engines: Mapping[str, Prepare]
+    case: Case, dtype: str, nbytes: int, copies: Sequence[PrepareWork], engines: Mapping[str, PrepareWork]
 ) -> list[Measurement]:
     """Measure all engines at one case.
 
@@ -139,7 +139,7 @@ class _Contender:
         is_right: the last round's results are right to the bit.
     """
 
-    prepare: Prepare
+    prepare: PrepareWork
     work: Work | None = None
     refused: str | None = None
     has_failed: bool = False

@@ -8,7 +8,6 @@ import math
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -154,17 +153,11 @@ class _Chained:
 def gpu_record(device: Device, versions: Mapping[str, str]) -> dict[str, object]:
     """The device as JSON, with the versions of what was compared."""
     return {
-        "kind": "gpu",
-        **asdict(device.facts),
+        **device.facts.record,
         "driver": _driver_version(),
         "python": platform.python_version(),
         "versions": dict(versions),
     }
-
-
-def gpu_title(device: Device) -> str:
-    """The device in a few words, for a table's title."""
-    return f"{device.facts.name} ({device.facts.arch})"
 
 
 def _driver_version() -> str | None:

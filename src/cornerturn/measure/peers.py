@@ -7,20 +7,20 @@ from typing import Any, Generic, TypeVar
 
 from cornerturn.errors import MissingExtraError
 
-Prepare = TypeVar("Prepare")
+PrepareT = TypeVar("PrepareT")
 """What prepares a library's work: `peers_cpu.Prepare` or `peers_gpu.Prepare`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Library(Generic[Prepare]):
+class Library(Generic[PrepareT]):
     """A library that is installed: its version, and what prepares its work."""
 
     version: str
-    prepare: Prepare
+    prepare: PrepareT
 
 
 @dataclass(frozen=True, slots=True)
-class Peer(Generic[Prepare]):
+class Peer(Generic[PrepareT]):
     """A library to compare with.
 
     Attributes:
@@ -32,9 +32,9 @@ class Peer(Generic[Prepare]):
 
     name: str
     package: str
-    load: Callable[..., Library[Prepare]]
+    load: Callable[..., Library[PrepareT]]
 
-    def open(self, *device: Any) -> Library[Prepare]:
+    def open(self, *device: Any) -> Library[PrepareT]:
         """Return the library, ready for work.
 
         Args:

@@ -17,7 +17,7 @@ from cornerturn.measure import cutensor
 from cornerturn.measure.cases import held_as
 from cornerturn.measure.peers import Library, Peer
 from cornerturn.measure.stage import Bytes, Stage, moved_by
-from cornerturn.op.engines import Stream, move
+from cornerturn.op.gpu import engine
 from cornerturn.op.strided_view import StridedView
 from cornerturn.op.transpose import transpose
 
@@ -64,7 +64,7 @@ def _through_engine(stage: Stage) -> Enqueue:
 
     def enqueue(place: int, stream: int) -> None:
         array, out = stage.places[place].array, stage.places[place].y
-        move(moved_by(x, array.address), moved_by(y, out.address), Stream(stream, ordinal))
+        engine.run(moved_by(x, array.address), moved_by(y, out.address), stream, ordinal)
 
     return enqueue
 

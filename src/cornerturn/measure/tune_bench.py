@@ -3,23 +3,20 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cornerturn.errors import CompileError, DeviceError
-from cornerturn.gpu import Buffer, Device, DeviceFacts, Launcher, time_launches
+from cornerturn.gpu import Device, DeviceFacts, Launcher, time_launches
 from cornerturn.kernels.controls import COPY, COPY_SOURCE
 from cornerturn.kernels.grid import ceil_div
 from cornerturn.kernels.production.axes import UNIT
 from cornerturn.kernels.production.device_code import Production
-from cornerturn.measure.bits import Bits
+from cornerturn.measure.pattern import Outputs, Pattern
 from cornerturn.measure.tune import HUGE, Bench, Choice, Scale, decisions, identity, tune
 from cornerturn.op.gpu.engine import forget_plans, launcher
 from cornerturn.op.gpu.tuned import default_for, forget, store
 from cornerturn.op.problem import Problem
+from cornerturn.op.strided_view import StridedView
 from cornerturn.toolchain import Module
 from cornerturn.toolchain.nvrtc import compile_with_nvrtc
 
@@ -29,12 +26,8 @@ PLACE_BYTES = 512
 GUARD_BYTES = 4096
 """Behind an output, where nothing may be written."""
 MEMORY_SHARE = 0.25
-"""Part of the free memory that x and y may take each; what y should hold takes as much and a half."""
-UNTOUCHED = 0xA5
+"""Part of the free memory that x and y may take each."""
 COMPILERS = 8
-MAX_PROBLEMS = 3
-"""Of one decision: what y should hold is kept on the device for each."""
-REFERENCE_BLOCK = 512
 
 
 def tune_device(
@@ -105,16 +98,13 @@ class DeviceBench:
         self._arch = device.facts.arch
         wanted = max(HUGE * scale.large, 6 * device.facts.l2_bytes)
         self.room = int(min(wanted, MEMORY_SHARE * device.free_bytes())) // PLACE_BYTES * PLACE_BYTES
-        self._bytes = np.frombuffer(np.random.default_rng(0).bytes(self.room), np.uint8)
-        self._x = device.upload(self._bytes)
+        self._x = device.allocate(self.room)
         self._y = device.allocate(self.room + GUARD_BYTES)
-        self._bits = Bits(device)
-        self._guard = device.upload(np.full(GUARD_BYTES, UNTOUCHED, np.uint8))
-        self._guard_inverse = device.upload(np.full(GUARD_BYTES, ~np.uint8(UNTOUCHED)))
+        self._pattern = Pattern(device)
+        self._pattern.lay(self._x)
         self._modules: dict[str, Module | None] = {}
         self._launchers: dict[object, Launcher | None] = {}
         self._right: dict[object, bool] = {}
-        self._references: dict[Problem, Buffer] = {}
         self._copies: dict[int, float] = {}
 
     def prepare(self, productions: Sequence[Production]) -> None:
@@ -182,37 +172,23 @@ class DeviceBench:
             return None
 
     def _writes(self, launch: Launcher, problem: Problem) -> bool:
-        y, nbytes, expected = self._y.address, problem.nbytes, self._reference(problem)
-        self._bits.spoil(y, expected, nbytes)
-        self._bits.spoil(y + nbytes, self._guard_inverse, GUARD_BYTES)
+        y = self._y.address
+        expected = Outputs(y, expected_of(problem))
+        guard = Outputs(y + problem.nbytes, StridedView(problem.nbytes, 1, (GUARD_BYTES,), (1,)))
+        self._pattern.lay(self._y)
+        self._pattern.spoil(expected)
         try:
             with self._device.current():
                 launch(self._x.address, y, int(self._device.stream.handle))
         except DeviceError:
             self._device.free_bytes()
             return False
-        return self._bits.equal([y], expected, nbytes) and self._bits.equal([y + nbytes], self._guard, GUARD_BYTES)
-
-    def _reference(self, problem: Problem) -> Buffer:
-        if problem not in self._references:
-            if len(self._references) >= MAX_PROBLEMS:  # those of another decision
-                self._references.clear()
-            self._references[problem] = self._device.upload(moved(self._bytes, problem))
-        return self._references[problem]
+        return self._pattern.found_in(expected) and self._pattern.found_in(guard)
 
 
-def moved(x: NDArray[np.uint8], problem: Problem) -> NDArray[np.uint8]:
-    """Return the bytes of y, C-contiguous, that a problem without offsets makes of those of x."""
-    elements = x[: len(x) // problem.itemsize * problem.itemsize].view(f"V{problem.itemsize}")
-    view = np.lib.stride_tricks.as_strided(elements, problem.shape, problem.strides_in, writeable=False)
-    y = np.empty(problem.shape, elements.dtype)
-    # NumPy goes along y alone: in blocks it meets a page of x more than once while it knows where that lies.
-    cut = {len(problem.shape) - 1, min(range(len(problem.shape)), key=problem.strides_in.__getitem__)}
-    steps = [REFERENCE_BLOCK if axis in cut else extent for axis, extent in enumerate(problem.shape)]
-    for corner in product(*(range(0, extent, step) for extent, step in zip(problem.shape, steps, strict=True))):
-        block = tuple(slice(begin, begin + step) for begin, step in zip(corner, steps, strict=True))
-        y[block] = view[block]
-    return y.reshape(-1).view(np.uint8)
+def expected_of(problem: Problem) -> StridedView:
+    """Return the elements of x, at address 0, in the order in which y, C-contiguous, holds them."""
+    return StridedView(0, problem.itemsize, problem.shape, problem.strides_in)
 
 
 def _driver_copy(nbytes: int) -> Callable[[int, int, int], Any]:

@@ -43,6 +43,11 @@ class StridedView:
         return StridedView(self.pointer, self.itemsize, shape, strides, self.owner)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return math.prod(self.shape) * self.itemsize
+
+    @property
     def reach(self) -> tuple[int, int]:
         """Bytes from ``pointer`` to the first byte of all elements, and past their last; 0 and 0 if there are none."""
         if 0 in self.shape:

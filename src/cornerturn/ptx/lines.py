@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 _FILE = re.compile(r'^([ \t]*\.file\s+(\d+)\s+")([^"]*)"', re.M)
-_LOC = re.compile(r"^[ \t]*\.loc\s+\d+\s+(\d+)", re.M)
+_LOC = re.compile(r"^[ \t]*\.loc\s+(\d+)\s+(\d+)", re.M)
 
 
 def files(ptx: str) -> dict[str, str]:
@@ -27,12 +27,15 @@ def rename_files(ptx: str, rename: Callable[[str], str]) -> str:
     return _FILE.sub(lambda directive: f'{directive[1]}{rename(directive[3])}"', ptx)
 
 
-def source_line(ptx: str, ptx_line: int) -> int | None:
-    """The line of the source that line ``ptx_line`` (from 1) of the text was made of; None where that is unknown.
+def source_line(ptx: str, ptx_line: int) -> tuple[str, int] | None:
+    """The file and line of the source that line ``ptx_line`` (from 1) of the text was made of, or None if unknown.
 
     Example:
-        >>> source_line(".loc 1 7 1\\nret;", 2)
-        7
+        >>> source_line('.loc 1 7 1\\nret;\\n.file 1 "turn.cu"', 2)
+        ('turn.cu', 7)
     """
     found = _LOC.findall("\n".join(ptx.splitlines()[:ptx_line]))
-    return int(found[-1]) if found else None
+    if not found:
+        return None
+    number, line = found[-1]
+    return files(ptx).get(number, "?"), int(line)

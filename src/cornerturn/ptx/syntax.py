@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cornerturn.errors import PtxError
+from cornerturn.ptx.names import demangle
 
 TYPE_BYTES = {
     "b8": 1,
@@ -144,6 +145,11 @@ class Entry:
     max_threads: int | None = None
     clustered: bool = False
 
+    @property
+    def source_name(self) -> str:
+        """What the source calls it, without template arguments."""
+        return demangle(self.name).text
+
     def declares(self, name: str) -> bool:
         """Whether ``name`` is a declared register (and not a special one such as ``%laneid``)."""
         return name in self.register_types
@@ -151,5 +157,5 @@ class Entry:
     def register_type(self, name: str) -> str:
         """PTX type that ``name`` was declared with."""
         if not self.declares(name):
-            raise PtxError(f"register {name} of kernel {self.name} is used but never declared")
+            raise PtxError(f"register {name} of kernel {self.source_name} is used but never declared")
         return self.register_types[name]

@@ -141,7 +141,7 @@ def _explain(log: str, source: CudaSource, ptx: str) -> str:
         ptxas_complaint = r"^ptxas (?:application ptx input, line (\d+); )?(\w+)\s*: "
         return re.sub(
             ptxas_complaint,
-            lambda match: f"{source.file}{_line_of(ptx, match[1])}: {match[2]}: ",
+            lambda match: f"{_place(source, ptx, match[1])}: {match[2]}: ",
             complaints,
             flags=re.MULTILINE,
         )
@@ -161,17 +161,23 @@ def no_kernel(file: str, entry: str, complaint: str) -> str:
     """The message that ``file`` has no kernel ``entry``, with the reason if the compiler's complaint tells it."""
     reasons = {
         "instance of overloaded function": "several functions have that name, in the file or in CUDA: rename it",
-        "instance of function template": f"it is a template: name an instance, such as {entry}<float> or {entry}<32>",
+        "instance of function template": _advice_on_template(entry),
         "non-__global__": "that function is not __global__",
     }
     reason = next((f": {reason}" for sign, reason in reasons.items() if sign in complaint), "")
     return f"{file} has no kernel {entry}{reason}"
 
 
-def _line_of(ptx: str, ptx_line: str | None) -> str:
-    """The source line, as ``(12)``, that a line of the PTX was made of; empty where that is unknown."""
-    line = source_line(ptx, int(ptx_line or 0))
-    return "" if line is None else f"({line})"
+def _advice_on_template(entry: str) -> str:
+    if "<" in entry:
+        return "it is a template, and these arguments are not those that it takes: give one for each of its parameters"
+    return f"it is a template: name an instance, such as {entry}<float> or {entry}<32>"
+
+
+def _place(source: CudaSource, ptx: str, ptx_line: str | None) -> str:
+    """What a line of the PTX was made of, as ``turn.cu(12)``; the file alone where the line is unknown."""
+    found = source_line(ptx, int(ptx_line or 0))
+    return source.file if found is None else f"{found[0]}({found[1]})"
 
 
 def _squeeze(expression: str) -> str:

@@ -76,12 +76,12 @@ def device(monkeypatch):
         yield 3
         log.append(("leave", address))
 
-    def move(source, destination, stream):
-        log.append(("move", source, destination, *stream))
+    def run(source, destination, stream, ordinal):
+        log.append(("move", source, destination, stream, ordinal))
         np.copyto(as_array(destination), as_array(source))
 
     monkeypatch.setattr(cuda_array, "device_of", device_of)
-    monkeypatch.setattr(cuda_array, "move", move)
+    monkeypatch.setattr(cuda_array.engine, "run", run)
     monkeypatch.setattr(cuda_array, "_wait", lambda stream: log.append(("wait", stream)))
     return log
 
@@ -194,6 +194,11 @@ class TestNumba:
         empty.__cuda_array_interface__["data"] = (0, False)
         assert cornerturn.transpose(empty).array.shape == (5, 4, 0)
         assert device == [("allocate", 0)]
+
+
+def test_elements_of_no_bytes_launch_nothing(device):
+    cornerturn.transpose(Interface(np.zeros((3, 4), "V0")), out=Interface(np.zeros((4, 3), "V0")))
+    assert device == []
 
 
 def test_an_out_that_is_the_transpose_already_stays(device):

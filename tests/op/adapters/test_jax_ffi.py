@@ -83,7 +83,7 @@ def gpu(monkeypatch):
         log.append(("leave", address))
 
     monkeypatch.setattr(cuda_array, "device_of", device_of)
-    monkeypatch.setattr(jax_ffi, "move", lambda *given: log.append(given))
+    monkeypatch.setattr(jax_ffi.gpu_engine, "run", lambda *given: log.append(given))
     return log
 
 
@@ -110,12 +110,12 @@ def test_on_a_cpu_every_element_arrives(x, axes):
 def test_on_a_gpu_the_work_goes_on_xlas_stream_in_the_context_of_the_buffers_device(gpu):
     y = np.empty((4, 5, 3), X.dtype)
     assert frame_of(X, (1, 2, 0), y).give(jax_ffi.on_cuda) is None
-    entered, (source, destination, stream), left = gpu
+    entered, (source, destination, stream, ordinal), left = gpu
     assert entered == ("enter", X.ctypes.data)
     assert left == ("leave", X.ctypes.data)
     assert (source.pointer, source.shape, source.strides) == (X.ctypes.data, (4, 5, 3), (20, 4, 80))
     assert (destination.pointer, destination.shape, destination.strides) == (y.ctypes.data, (4, 5, 3), (60, 12, 4))
-    assert (source.itemsize, stream) == (4, (STREAM, 5))
+    assert (source.itemsize, stream, ordinal) == (4, STREAM, 5)
 
 
 def test_without_elements_a_gpu_is_left_alone(gpu):
@@ -140,6 +140,7 @@ def test_what_an_engine_raises_becomes_an_error_of_xlas(gpu, monkeypatch, handle
         raise raised
 
     monkeypatch.setattr(jax_ffi, "move", fail)
+    monkeypatch.setattr(jax_ffi.gpu_engine, "run", fail)
     frame = frame_of(X, (2, 1, 0), np.empty((5, 4, 3), X.dtype))
     assert frame.give(getattr(jax_ffi, handler)) == 0xE1
     assert frame.errors == [(code, f"{type(raised).__name__}: {raised}")]

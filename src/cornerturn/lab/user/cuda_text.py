@@ -14,7 +14,7 @@ _HOST_CODE = re.compile(r"<<<|\bmain\s*\(|^[ \t]*#[ \t]*include\b", re.MULTILINE
 
 
 @dataclass(frozen=True)
-class CudaText:
+class CudaParts:
     """A source, taken apart.
 
     Attributes:
@@ -32,12 +32,12 @@ class CudaText:
         return found[0].strip() if found else None
 
 
-def take_apart(text: str) -> CudaText:
+def take_apart(text: str) -> CudaParts:
     """Split a source into code and comments.
 
     Example:
         >>> take_apart("int a; // one\\nf('\\"', \\"//\\");")
-        CudaText(code='int a;  \\nf(\\'"\\', "");', comments=(' one',))
+        CudaParts(code='int a;  \\nf(\\'"\\', "");', comments=(' one',))
     """
     code: list[str] = []
     comments: list[str] = []
@@ -60,7 +60,7 @@ def take_apart(text: str) -> CudaText:
             closing = f'){opening["mark"]}"'
             at = string.end() if string else min(_find(text, closing, start) + len(closing), len(text))
             code.append('""')
-    return CudaText("".join((*code, text[at:])), tuple(comments))
+    return CudaParts("".join((*code, text[at:])), tuple(comments))
 
 
 def _find(text: str, what: str, start: int) -> int:

@@ -15,7 +15,7 @@ from cornerturn.files import read_text
 from cornerturn.kernels.grid import accepts_all
 from cornerturn.kernels.kernel import Argument, CudaProgram, CudaSource, Extent, Kernel, Launch
 from cornerturn.lab.matrices import WORDS
-from cornerturn.lab.user.cuda_text import CudaText, kernels_in, take_apart
+from cornerturn.lab.user.cuda_text import CudaParts, kernels_in, take_apart
 from cornerturn.lab.user.expressions import evaluate, split, whole
 from cornerturn.lab.wording import counted
 from cornerturn.ptx import demangle, kernel_names, parameters
@@ -129,7 +129,7 @@ def _given(recipe: Recipe, option: str, file: str) -> bool:
     )
 
 
-def _only_kernel(module: Module, parts: CudaText, file: str) -> str:
+def _only_kernel(module: Module, parts: CudaParts, file: str) -> str:
     """The name of the one kernel that the compiler made of a source; the source itself serves for advice only."""
     demangled = [demangle(symbol) for symbol in kernel_names(module.ptx)]
     names = sorted({name.text for name in demangled if not name.template})
@@ -146,13 +146,13 @@ def _only_kernel(module: Module, parts: CudaText, file: str) -> str:
     raise UsageError(f"{file} has {len(listed)} kernels, {', '.join(listed)}: choose one with --entry")
 
 
-def _language(file: str, text: str, parts: CudaText) -> type[CudaSource]:
+def _language(file: str, text: str, parts: CudaParts) -> type[CudaSource]:
     """How the file is compiled: with nvcc if it holds host code and nvcc is there, else with NVRTC."""
     serves = parts.host_code and unavailable_reason(CudaProgram(file, text, ())) is None
     return CudaProgram if serves else CudaSource
 
 
-def _compiled(source: CudaSource, parts: CudaText, arch: str) -> Module:
+def _compiled(source: CudaSource, parts: CudaParts, arch: str) -> Module:
     """The compiled source; where NVRTC fails on host code, the error says so."""
     try:
         return compile_source(source, arch)

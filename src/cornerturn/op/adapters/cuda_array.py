@@ -18,7 +18,7 @@ import numpy as np
 
 from cornerturn.errors import DeviceError, UsageError
 from cornerturn.op.adapters.adapter import Adapter
-from cornerturn.op.engines import Stream, move
+from cornerturn.op.gpu import engine
 from cornerturn.op.strided_view import StridedView, c_order
 
 LEGACY, PER_THREAD = 1, 2
@@ -89,7 +89,7 @@ class CudaArrayAdapter(Adapter):
 
     def move(self, source: StridedView, destination: StridedView, x: CudaArray, out: CudaArray) -> None:
         """Put the work on the stream that the arrays name; wait if one of them names none."""
-        if 0 in source.shape:
+        if not source.nbytes:
             return
         if x.stream and out.stream and x.stream != out.stream:
             raise UsageError(
@@ -101,7 +101,7 @@ class CudaArrayAdapter(Adapter):
                 raise UsageError(
                     f"out must be on x's CUDA device {ordinal}: got {place}; nothing moves between devices"
                 )
-            move(source, destination, Stream(stream, ordinal))
+            engine.run(source, destination, stream, ordinal)
             if x.stream is None or out.stream is None:
                 _wait(stream)
 

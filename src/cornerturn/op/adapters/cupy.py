@@ -5,7 +5,7 @@ from typing import Any
 import cupy
 
 from cornerturn.op.adapters.adapter import Adapter
-from cornerturn.op.engines import Stream, move
+from cornerturn.op.gpu import engine
 from cornerturn.op.strided_view import StridedView
 
 
@@ -26,7 +26,7 @@ class CupyAdapter(Adapter):
     def move(self, source: StridedView, destination: StridedView, x: Any, out: Any) -> None:
         """Move the elements on CuPy's current stream of x's device."""
         with x.device:
-            move(source, destination, Stream(cupy.cuda.get_current_stream().ptr, x.device.id))
+            engine.run(source, destination, cupy.cuda.get_current_stream().ptr, x.device.id)
 
 
 ADAPTER = CupyAdapter()

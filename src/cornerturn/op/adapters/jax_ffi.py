@@ -16,7 +16,8 @@ import numpy as np
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters import cuda_array
 from cornerturn.op.adapters.jax_gate import Gate
-from cornerturn.op.engines import Stream, move
+from cornerturn.op.engines import move
+from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.strided_view import StridedView, c_order
 
 TARGET = "cornerturn_transpose"
@@ -27,7 +28,7 @@ ARRAY, SCALAR = 1, 3  # XLA_FFI_AttrType
 S64 = 5  # XLA_FFI_DataType_S64
 CANCELLED, INVALID_ARGUMENT, INTERNAL = 1, 3, 13  # XLA_FFI_Error_Code
 
-Address = int | None
+Pointer = int | None
 """A pointer as ctypes gives it: None for null."""
 
 
@@ -160,28 +161,28 @@ def attributes(axes: tuple[int, ...], itemsize: int) -> dict[str, Any]:
     return {"axes": np.array(axes, np.int64), "itemsize": np.int64(itemsize)}
 
 
-def on_cpu(frame: Any) -> Address:
+def on_cpu(frame: Any) -> Pointer:
     """Handle a call on XLA's CPU: ``frame`` is a pointer to its `CallFrame`; return an error of XLA's, or None."""
     return _answer(frame.contents, move)
 
 
-def on_cuda(frame: Any) -> Address:
+def on_cuda(frame: Any) -> Pointer:
     """Handle a call on a GPU of XLA's: put the work on its stream and return, as `on_cpu` does."""
     call = frame.contents
 
-    def put(source: StridedView, destination: StridedView) -> Address:
+    def put(source: StridedView, destination: StridedView) -> Pointer:
         wanted = StreamGetArgs(ctypes.sizeof(StreamGetArgs), None, call.ctx, None)
         if error := call.api.contents.stream_get(wanted):
             return int(error)
         # whatever context the thread has: XLA works in the primary ones, and the address says of which device
         with cuda_array.device_of(source.pointer) as ordinal:
-            move(source, destination, Stream(wanted.stream or 0, ordinal))
+            gpu_engine.run(source, destination, wanted.stream or 0, ordinal)
         return None
 
     return _answer(call, put)
 
 
-def _answer(call: Any, put: Callable[[StridedView, StridedView], Address]) -> Address:
+def _answer(call: Any, put: Callable[[StridedView, StridedView], Pointer]) -> Pointer:
     try:
         if call.extension_start and call.extension_start.contents.type == METADATA:
             _describe(call)

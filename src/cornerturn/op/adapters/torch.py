@@ -14,11 +14,10 @@ from torch.autograd.graph import increment_version
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters import torch_cuda
 from cornerturn.op.adapters.adapter import Adapter
-from cornerturn.op.adapters.torch_cuda import view_of
-from cornerturn.op.engines import SMALL_BYTES, Stream, move
+from cornerturn.op.adapters.torch_cuda import Tensor, view_of_tensor
+from cornerturn.op.engines import SMALL_BYTES, move
+from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.strided_view import StridedView, check_destination, check_ndim, normalized_axes
-
-Tensor = Any  # torch.Tensor: the type checker does not follow torch
 
 torch.library.define("cornerturn::transpose", "(Tensor x, int[] axes) -> Tensor")
 torch.library.define("cornerturn::transpose_into", "(Tensor x, int[] axes, Tensor(a!) out) -> ()")
@@ -85,7 +84,7 @@ class TorchAdapter(Adapter):
 
     def view(self, x: Tensor) -> StridedView:
         """Return the strided view of a tensor."""
-        return view_of(x)
+        return view_of_tensor(x)
 
     def empty(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
         """Return a new contiguous tensor."""
@@ -97,7 +96,7 @@ class TorchAdapter(Adapter):
             move(source, destination)
         else:
             with torch.cuda.device(x.device):
-                move(source, destination, Stream(torch.cuda.current_stream().cuda_stream, x.device.index))
+                gpu_engine.run(source, destination, torch.cuda.current_stream().cuda_stream, x.device.index)
 
 
 ADAPTER = TorchAdapter()
@@ -112,14 +111,14 @@ _UNCOPIED = {getattr(torch, f"{sign}int{bits}", None) for sign in ("", "u") for 
 
 
 def _transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
-    source = view_of(x).permuted(axes)
+    source = view_of_tensor(x).permuted(axes)
     if _is_small(x):
         return x.permute(axes).clone(memory_format=torch.contiguous_format)
     return ADAPTER.moved(source, x)
 
 
 def _transpose_into(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
-    source, destination = view_of(x).permuted(axes), view_of(out)
+    source, destination = view_of_tensor(x).permuted(axes), view_of_tensor(out)
     if source != destination:
         check_destination(source, destination)
         if _is_small(x):

@@ -83,7 +83,7 @@ def remember(x: Tensor, axes: Sequence[int] | None, out: Tensor | None, order: S
     """
     if _is_watched() or not _is_plain(x) or not _is_plain(result) or not x.numel():
         return
-    source, destination = view_of(x).permuted(order), view_of(result)
+    source, destination = view_of_tensor(x).permuted(order), view_of_tensor(result)
     launch, offset_x, offset_y = prepared(source, destination, x.get_device())
     if len(_served) >= CAPACITY:
         _served.clear()
@@ -92,7 +92,7 @@ def remember(x: Tensor, axes: Sequence[int] | None, out: Tensor | None, order: S
     )
 
 
-def view_of(x: Tensor) -> StridedView:
+def view_of_tensor(x: Tensor) -> StridedView:
     """Return the strided view of a tensor.
 
     Raises:
