@@ -9,6 +9,7 @@ from cornerturn.errors import CompileError, DeviceError
 from cornerturn.gpu import Device, DeviceFacts, Launcher, time_launches
 from cornerturn.kernels.controls import COPY, COPY_SOURCE
 from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.kernel import CudaSource
 from cornerturn.kernels.production.axes import UNIT
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.measure.pattern import Outputs, Pattern
@@ -102,14 +103,14 @@ class DeviceBench:
         self._y = device.allocate(self.room + GUARD_BYTES)
         self._pattern = Pattern(device)
         self._pattern.lay(self._x)
-        self._modules: dict[str, Module | None] = {}
+        self._modules: dict[CudaSource, Module | None] = {}
         self._launchers: dict[object, Launcher | None] = {}
         self._right: dict[object, bool] = {}
         self._copies: dict[int, float] = {}
 
     def prepare(self, productions: Sequence[Production]) -> None:
         """Compile kernels side by side; the cache keeps none of them, as most will not win."""
-        new = {production.entry: production for production in productions if production.entry not in self._modules}
+        new = {production.source: production for production in productions if production.source not in self._modules}
         with ThreadPoolExecutor(min(COMPILERS, os.cpu_count() or 1)) as pool:
             self._modules.update(zip(new, pool.map(self._compiled, new.values()), strict=True))
 
@@ -147,7 +148,7 @@ class DeviceBench:
         key = identity(production)
         if key not in self._launchers:
             self.prepare([production])
-            module = self._modules[production.entry]
+            module = self._modules[production.source]
             try:
                 self._launchers[key] = launcher(production, self._arch, module) if module else None
             except DeviceError:
