@@ -61,7 +61,8 @@ class Box:
         chunks: the elements of a box along each axis.
         x, y: addresses of the first elements modulo 32.
         most_threads: of a block.
-        pad: bytes between runs of x in shared memory.
+        pad: bytes that are inserted in shared memory after every so many elements of x.
+        padded: the axes of x's order that those elements lie along; None: a run of x.
         skew: bytes by which each further unit of y's first axis is moved along in shared memory.
         read_shifted: read runs of x by aligned units, which are shifted; None: where their own units are less than
             a word.
@@ -78,6 +79,7 @@ class Box:
     y: int = 0
     most_threads: int = 256
     pad: int = 0
+    padded: int | None = None
     skew: int = 0
     read_shifted: bool | None = None
     write_shifted: bool | None = None
@@ -204,16 +206,31 @@ class Box:
     def pitches(self) -> tuple[int, ...]:
         """Bytes in shared memory from one element to the next along each axis: runs of x follow one another."""
         pitches, step = [0] * len(self.boxed), self.element
-        last_of_run = self.x_run[-1] if self.x_run else self.x_order[0]
-        for b in self.x_order:
+        run = max(len(self.x_run), 1)
+        padded = run if self.padded is None else self.padded
+        for place, b in enumerate(self.x_order, 1):
             pitches[b] = step
             step *= self.extents[b]
             if b == 0:
                 step += (self.extents[0] - 1) // self.write_unit * self.skew
-            if b == last_of_run:
+            if place == run:
                 unit = UNIT if self.reads_runs else max(self.shared_unit, WORD) if self.x_run else self.element
-                step = -(-step // unit) * unit + self.pad
+                step = -(-step // unit) * unit
+            if place == padded:
+                step += self.pad
         return tuple(pitches)
+
+    @cached_property
+    def paddable(self) -> tuple[int, ...]:
+        """After how many axes of x's order padding can be: reads are not to straddle it."""
+        if self.direct:
+            return ()
+        run, length, places = max(len(self.x_run), 1), 1, []
+        for place, b in enumerate(self.x_order, 1):
+            length *= self.extents[b]
+            if place >= run or (not self.reads_runs and length * self.element % self.read_unit == 0):
+                places.append(place)
+        return tuple(places[: max(1, len(self.x_order) - 1)])
 
     @cached_property
     def box_bytes(self) -> int:
@@ -312,9 +329,9 @@ class Box:
         """Boxes of the array."""
         return math.prod(-(-self.axes[a][0] // self.chunks[a]) for a in self.numbered)
 
-    def lanes(self, length: int, begins_anywhere: bool) -> int:
+    def lanes(self, length: int) -> int:
         """Threads that share a run of ``length`` elements, unit by unit: a power of two, at most a warp."""
-        units = -(-(length * self.element + (UNIT - 1) * begins_anywhere) // UNIT)
+        units = -(-length * self.element // UNIT)
         return min(32, 1 << (units - 1).bit_length())
 
     def _run(self, order: Sequence[int], side: int) -> tuple[int, ...]:

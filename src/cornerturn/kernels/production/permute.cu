@@ -66,17 +66,15 @@ __device__ Piece<BYTES> fetch(const u8* p) {
 // One axis along which blocks are numbered: how many, division by that number (T. Granlund, P. Montgomery, Division by
 // Invariant Integers using Multiplication, 1994, figure 4.1), and the bytes from one to the next.
 struct BlockAxis {
-    u32 blocks, magic, shift;
-    int box_axis;               // -1: none of the box's
+    u32 blocks, magic, shift, unused;
     i64 x_step, y_step;
-    i64 extent;                 // of the box's axis, in elements
+    i64 extent;  // of the array's axis, in elements
 };
 
 struct Arguments {
     i64 x_stride[AXES], y_stride[AXES];  // bytes from one element to the next
     i64 x_first, x_end;                  // where x begins and ends, in bytes after its element (0, ..., 0)
-    u32 axes, unused[3];
-    BlockAxis axis[Box::ROOM];
+    BlockAxis axis[Box::Numbered::SIZE + 1];
 };
 
 // A coordinate in the box, of each axis.
@@ -396,52 +394,50 @@ __device__ void gather_units(const From& source, const int (&limit)[AXES], const
     }
 }
 
-// Runs of y from shared memory, where they begin on words, to wherever they begin, by aligned units of y.
+// Where run r of y begins, and where it lies in shared memory.
+struct RunOfY {
+    u8* y;
+    const u8* from;
+    bool inside;
+};
+__device__ RunOfY run_of_y(u8* y, const u8* runs, int r, const int (&limit)[AXES], const Arguments& a) {
+    using Runs = Box::WriteRuns;
+    const Place place = run_place<Runs>(r);
+#pragma unroll
+    for (int axis = 0; axis < AXES; ++axis) y += place.at[axis] * y_stride(a, axis);
+    return {y, runs + r * Runs::PITCH, run_inside<Runs>(place, limit)};
+}
+
+// Runs of y from shared memory, where they begin on units, to wherever they begin: the aligned units of y that are all a
+// run's own, of two units of shared memory each; then the elements before and after them, one per lane.
 __device__ void write_runs(u8* y, const u8* runs, const int (&limit)[AXES], const Arguments& a) {
     using Runs = Box::WriteRuns;
-    constexpr int LANES = Runs::LANES, GROUPS = Box::THREADS / LANES;
-    constexpr int ROUNDS = (Runs::COUNT + GROUPS - 1) / GROUPS;
-    constexpr int TURNS = ((Runs::LENGTH * E + 15 + 15) / 16 + LANES - 1) / LANES;
-    const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
+    constexpr int LANES = Runs::LANES, GROUPS = Box::THREADS / LANES, WARPS = Box::THREADS / 32;
+    constexpr int ROUNDS = (Runs::COUNT + GROUPS - 1) / GROUPS, TURNS = (Runs::LENGTH * E / 16 + LANES - 1) / LANES;
     const int bytes = run_length<Runs>(limit) * E;
-#pragma unroll 1
+#pragma unroll(TURNS <= 1 && ROUNDS <= 4 ? ROUNDS : 1)
     for (int round = 0; round < ROUNDS; ++round) {
-        const int r = group + round * GROUPS;
+        const int r = threadIdx.x / LANES + round * GROUPS;
         if (ROUNDS * GROUPS != Runs::COUNT && r >= Runs::COUNT) break;
-        const Place place = run_place<Runs>(r);
-        if (!run_inside<Runs>(place, limit)) continue;
-        u8* run = y;
-#pragma unroll
-        for (int axis = 0; axis < AXES; ++axis) run += place.at[axis] * y_stride(a, axis);
-        const int before = u32(__cvta_generic_to_global(run)) % 16, shift = -before & 15;
-        u8* const aligned = run - before;
-        const u8* const from = runs + r * Runs::PITCH;
+        const RunOfY run = run_of_y(y, runs, r, limit, a);
+        const int before = -u32(__cvta_generic_to_global(run.y)) % 16;  // bytes of the run before its first aligned unit
 #pragma unroll
         for (int turn = 0; turn < TURNS; ++turn) {
-            const int k = lane + turn * LANES, begin = 16 * k - before;
-            if (begin >= bytes) continue;
-            const bool whole = begin >= 0 && begin + 16 <= bytes;
-            const int high = whole ? k : min(k, (bytes - 1) / 16), low = max(shift ? k - 1 : high, 0);
-            const Piece<16> unit = shifted(load<16>(from + 16 * low), load<16>(from + 16 * high), shift);
-            if (whole) {
-                store(aligned + 16 * k, unit);
-            } else {
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const int at = begin + 4 * i;
-                    if (at >= 0 && at + 4 <= bytes) {
-                        store(run + at, Piece<4>{unit.w[i]});
-                    } else {
-#pragma unroll
-                        for (int j = 0; j < 4; j += E < 4 ? E : 4) {
-                            Piece<E < 4 ? E : 4> element;
-                            element.w[0] = unit.w[i] >> (8 * j);
-                            if (at + j >= 0 && at + j < bytes) store(run + at + j, element);
-                        }
-                    }
-                }
-            }
+            const int k = threadIdx.x % LANES + turn * LANES;
+            if (!run.inside || before + 16 * k + 16 > bytes) continue;
+            const Piece<16> low = load<16>(run.from + 16 * k), high = load<16>(run.from + 16 * (k + (before != 0)));
+            store(run.y + before + 16 * k, shifted(low, high, before));
         }
+    }
+    constexpr int SIDE = 16 / E, STEP = 32 / (2 * SIDE) * WARPS;  // elements of a unit; runs that all warps take at once
+    const int lane = threadIdx.x % (2 * SIDE), first = threadIdx.x / (2 * SIDE);
+#pragma unroll(Runs::COUNT <= 4 * STEP ? (Runs::COUNT + STEP - 1) / STEP : 1)
+    for (int r = first; r < Runs::COUNT; r += STEP) {
+        const RunOfY run = run_of_y(y, runs, r, limit, a);
+        const int before = min(int(-u32(__cvta_generic_to_global(run.y)) % 16), bytes);
+        const int after = before + (bytes - before) / 16 * 16;
+        const int at = lane < SIDE ? lane * E : after + (lane - SIDE) * E;
+        if (run.inside && at < (lane < SIDE ? before : bytes)) store(run.y + at, load<E>(run.from + at));
     }
 }
 
@@ -453,15 +449,17 @@ extern "C" __global__ void __launch_bounds__(Box::THREADS)
 #pragma unroll
     for (int axis = 0; axis < AXES; ++axis) limit[axis] = Box::Chunk::at(axis);
     u32 n = blockIdx.x;
-    for (u32 d = 0; d < a.axes; ++d) {
+#pragma unroll
+    for (int d = 0; d < Box::Numbered::SIZE; ++d) {
         const BlockAxis& axis = a.axis[d];
-        const u32 rest = d + 1 < a.axes ? (__umulhi(n, axis.magic) + n) >> axis.shift : 0, number = n - rest * axis.blocks;
+        const u32 rest = d + 1 < Box::Numbered::SIZE ? (__umulhi(n, axis.magic) + n) >> axis.shift : 0;
+        const u32 number = n - rest * axis.blocks;
         n = rest;
         x += number * axis.x_step;
         y += number * axis.y_step;
 #pragma unroll
         for (int of = 0; of < AXES; ++of) {
-            if (Box::Edge::at(of) && axis.box_axis == of)
+            if (Box::Edge::at(of) && Box::Numbered::at(d) == of)
                 limit[of] = int(min(i64(Box::Chunk::at(of)), axis.extent - i64(number) * Box::Chunk::at(of)));
         }
     }

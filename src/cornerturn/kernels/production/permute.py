@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cornerturn.kernels.kernel import ELEMENT_SIZES, CudaSource, CudaText, Kernel, Launch
-from cornerturn.kernels.production.axes import UNIT, division, ends_in, room_for
+from cornerturn.kernels.production.axes import UNIT, division, ends_in
 from cornerturn.kernels.production.box import Box, Phase
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.entry import axes_of, kernel
@@ -24,8 +24,8 @@ _TEXT = read_source("production/permute.cu")
 
 _BLOCK_AXIS = np.dtype(
     {
-        "names": ("blocks", "magic", "shift", "box_axis", "x_step", "y_step", "extent"),
-        "formats": ("u4", "u4", "u4", "i4", "i8", "i8", "i8"),
+        "names": ("blocks", "magic", "shift", "unused", "x_step", "y_step", "extent"),
+        "formats": ("u4", "u4", "u4", "u4", "i8", "i8", "i8"),
     }
 )
 
@@ -54,9 +54,7 @@ def arguments(box: Box) -> np.generic:
                 ("y_stride", "i8", count),
                 ("x_first", "i8"),
                 ("x_end", "i8"),
-                ("axes", "u4"),
-                ("unused", "u4", 3),
-                ("axis", _BLOCK_AXIS, room_for(len(box.numbered))),
+                ("axis", _BLOCK_AXIS, len(box.numbered) + 1),
             ]
         ),
     )
@@ -64,12 +62,10 @@ def arguments(box: Box) -> np.generic:
     packed["y_stride"] = [box.axes[a][2] for a in box.boxed]
     for name, value in ends_in(box.element, box.axes).items():
         packed[name] = value
-    packed["axes"] = len(box.numbered)
     for place, a in enumerate(box.numbered):
         (extent, x_stride, y_stride), chunk = box.axes[a], box.chunks[a]
         blocks = -(-extent // chunk)
-        box_axis = box.boxed.index(a) if a in box.boxed else -1
-        packed["axis"][place] = (blocks, *division(blocks), box_axis, chunk * x_stride, chunk * y_stride, extent)
+        packed["axis"][place] = (blocks, *division(blocks), 0, chunk * x_stride, chunk * y_stride, extent)
     return packed[()]  # type: ignore[no-any-return]
 
 
@@ -82,11 +78,12 @@ def constants(box: Box) -> str:
         "    __device__ static constexpr int at(int i) { constexpr int v[] = {V..., 0}; return v[i]; }",
         "};",
         "struct Box {",
-        _integers(ELEMENT=box.element, AXES=len(box.boxed), THREADS=box.threads, ROOM=room_for(len(box.numbered))),
+        _integers(ELEMENT=box.element, AXES=len(box.boxed), THREADS=box.threads),
         _integers(SHARED_UNIT=box.shared_unit, BOX_BYTES=box.box_bytes, SKEW=box.skew),
         _integers(PACK=box.pack, PACKED=box.packed),
         _flags(DIRECT=box.direct, KEPT=box.kept, READ_RUNS=box.reads_runs, WRITE_RUNS=box.writes_runs),
         _lists(Chunk=box.extents, Edge=box.edges, Pitch=box.pitches, RunPitch=box.run_pitches),
+        _lists(Numbered=[box.boxed.index(a) if a in box.boxed else -1 for a in box.numbered]),
         _lists(XRun=_strides(box, box.x_run), YRun=_strides(box, box.y_run)),
         _phase("Read", box.read, _integers(BATCH=box.batch, SPAN=1)),
         _phase("Write", box.write, _integers(SPAN=box.span) + _flags(STRAIGHT=box.straight)),
@@ -133,7 +130,7 @@ def _runs(box: Box, name: str, outside: Sequence[int], run: Sequence[int], pitch
         LENGTH=length,
         COUNT=box.volume // length,
         LAST=run[-1] if run else 0,
-        LANES=box.lanes(length, begins_anywhere=name == "WriteRuns"),
+        LANES=box.lanes(length),
         PITCH=pitch,
     )
     return f"    struct {name} {{\n    {numbers}\n    {_lists(Axis=outside)}\n    }};"

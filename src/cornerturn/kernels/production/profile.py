@@ -21,11 +21,14 @@ class Rates:
         x_sector, y_sector: cost of a sector that a run touches in part, as a share of one that is full.
         short_run: cost of runs of x that share what DRAM moves at once.
         uncovered: cost of elements of boxes that lie beyond the array.
+        short_write: cost of runs of y of one sector; of longer ones, by the square of their length.
+        scattered_read: cycles per line that is touched where units are gathered from x itself.
         scattered_write: cost of short runs of y where blocks follow one another in x.
         few_warps: cost per warp that a multiprocessor has too few of to hide latencies.
         many_steps: cost per unit that each thread takes after the first few.
         prologue, per_axis, place: instructions of a warp: of any, per axis of blocks, per element that is found alone.
         shifted_read, shifted_write: instructions per aligned unit that is shifted.
+        run_end: the same around those units at both ends of a run of y.
         issue: issue slots per counted instruction.
         read_wait, direct_wait, gather_wait, write_wait: seconds per step that a thread waits for.
         overlap: exponent of the norm that adds the bounds up: 1, one after the other; infinite, all at once.
@@ -40,6 +43,8 @@ class Rates:
     y_sector: float
     short_run: float
     uncovered: float
+    short_write: float
+    scattered_read: float
     scattered_write: float
     few_warps: float
     many_steps: float
@@ -48,6 +53,7 @@ class Rates:
     place: float
     shifted_read: float
     shifted_write: float
+    run_end: float
     issue: float
     read_wait: float
     direct_wait: float
@@ -67,6 +73,7 @@ class Profile:
         tile_bytes, ragged_tile_bytes: the shortest rows for which they do.
         lone_ragged: element sizes of which that holds for a single matrix alone.
         weave_share: of the copy's speed, that ``weave`` and ``ragged_weave`` reach.
+        turn_seconds: that kernels with such a share take longer than a copy, whatever the size.
         ragged_weave_bytes: the smallest array for which the second does.
         direct_bytes: up to this size, units of y may be gathered from x itself, which saves a wait.
         aligned: tiles where rows of x begin on units and rows of y on sectors; the first is for large problems.
@@ -99,6 +106,7 @@ class Profile:
     ragged_tile_bytes: int
     lone_ragged: tuple[int, ...]
     weave_share: float
+    turn_seconds: float
     ragged_weave_bytes: int
     direct_bytes: int
     aligned: Tiles

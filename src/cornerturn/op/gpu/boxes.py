@@ -96,9 +96,10 @@ def padded(box: Box) -> Box:
         return box
     least = max(box.element, WORD)
     skews = (0, least, 2 * least, 4 * least) if box.can_skew else (0,)
-    pads = [pad for pad in (0, 4, 8, 16, 32, 48) if pad % least == 0]
+    pads = [pad for pad in (4, 8, 16, 48) if pad % least == 0]
     best, fewest = box, math.inf
-    for one in (replace(box, pad=pad, skew=skew) for pad in pads for skew in skews):
+    tried = [(0, None), *((pad, place) for pad in pads for place in box.paddable)]
+    for one in (replace(box, pad=pad, padded=place, skew=skew) for pad, place in tried for skew in skews):
         stores, loads = wavefronts_per_request(one)
         wavefronts = stores / one.shared_unit + loads / (one.element * one.pack)
         if wavefronts < 0.97 * fewest:  # less is not worth more shared memory

@@ -159,7 +159,7 @@ CANDIDATES: tuple[Callable[[Move, Profile], Iterator[Candidate]], ...] = (by_til
 
 
 def _measured(name: str, move: Move, profile: Profile, share: float, make: Callable[[], Production]) -> Candidate:
-    seconds = copy_seconds(move.nbytes, profile.rates) / share
+    seconds = copy_seconds(move.nbytes, profile.rates) / share + profile.turn_seconds
     return Candidate(name, seconds, make, f"measured at {share:.2f} of the copy")
 
 

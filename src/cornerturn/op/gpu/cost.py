@@ -58,6 +58,7 @@ def cost_of(counts: Counts, nbytes: int, along_x: bool, numbered: int, direct: b
         + rates.x_sector * (counts.x_sectors - 1)
         + rates.y_sector * (counts.y_sectors - 1)
         + rates.uncovered * (counts.covered - 1)
+        + rates.short_write * (SECTOR / counts.y_run) ** 2
         + rates.scattered_write * along_x * min(1.0, SHORT_RUN / counts.y_run)
     )
     memory *= 1 + rates.few_warps * max(0, FEW_WARPS - counts.warps * counts.resident)
@@ -66,9 +67,9 @@ def cost_of(counts: Counts, nbytes: int, along_x: bool, numbered: int, direct: b
     cycles = counts.blocks / busy / rates.clock
     instructions = counts.warps * (rates.prologue + rates.per_axis * numbered + rates.place * counts.setup)
     instructions += counts.permutes + rates.shifted_read * counts.shifted_reads
-    instructions += rates.shifted_write * counts.shifted_writes
+    instructions += rates.shifted_write * counts.shifted_writes + rates.run_end * counts.run_ends
     issue = rates.issue * instructions / 4 * cycles
-    wavefronts = counts.wavefronts * cycles
+    wavefronts = counts.wavefronts * cycles * (rates.scattered_read if direct else 1)
     waits = (rates.direct_wait if direct else rates.read_wait) * counts.read_waits
     waits += rates.gather_wait * counts.gather_waits + rates.write_wait * counts.write_waits
     waiting = waits * max(1.0, counts.blocks / (rates.multiprocessors * counts.resident))

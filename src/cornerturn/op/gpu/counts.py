@@ -38,6 +38,7 @@ class Counts:
         covered: elements of all boxes per element of the array: 1 where no box ends beyond it.
         setup: units of y, per thread, whose elements lie along several axes: each element's place is computed.
         shifted_reads, shifted_writes: aligned units, over the warp's lanes.
+        run_ends: elements around those units at both ends of runs of y, a lane each, over the warp's lanes.
         permutes: byte permutes of warps.
         wavefronts: of global and shared memory.
         read_waits, gather_waits, write_waits: steps that a thread waits for, one after the other.
@@ -54,6 +55,7 @@ class Counts:
     setup: int
     shifted_reads: float
     shifted_writes: float
+    run_ends: float
     permutes: float
     wavefronts: float
     read_waits: int
@@ -75,7 +77,8 @@ def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
     stores, loads = wavefronts_per_request(box) if shared is None else shared
     gathers = box.volume / (unit * pack) / WARP
     shifted_reads = ceil_div(x_run, UNIT) * (nbytes / x_run) / WARP if box.reads_runs else 0.0
-    shifted_writes = (y_run / UNIT + 1) * (nbytes / y_run) / WARP if box.writes_runs else 0.0
+    shifted_writes = nbytes / UNIT / WARP if box.writes_runs else 0.0
+    run_ends = nbytes / y_run * 2 * UNIT / element / WARP if box.writes_runs else 0.0
     wavefronts = gathers * unit * (max(loads, pack * element / WORD) if box.direct else loads)
     wavefronts += gathers * pack * max(1.0, unit * element / WORD)
     if box.reads_runs:
@@ -83,21 +86,21 @@ def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
     elif not box.direct:
         reads = nbytes / box.read_unit / WARP
         wavefronts += reads * (max(1.0, box.read_unit / WORD) + box.read_unit / box.shared_unit * stores)
-    wavefronts += shifted_writes * 5 * WORD
+    wavefronts += shifted_writes * 3 * WORD + run_ends * 2
     by_shared = SHARED_TOTAL // (box.shared_bytes + SHARED_RESERVED)
     resident = min(RESIDENT_BLOCKS, RESIDENT_THREADS // box.threads, by_shared)
     if box.direct:
         read_waits = box.write.steps
     elif box.reads_runs:
-        lanes = box.lanes(box.x_length, begins_anywhere=False)
+        lanes = box.lanes(box.x_length)
         turns = ceil_div(ceil_div(x_run, UNIT), lanes)
         read_waits = _rounds(box, box.x_length, lanes) * ceil_div(turns, READS_IN_FLIGHT)
     else:
         read_waits = ceil_div(box.read.steps, box.batch)
     write_waits = 0
     if box.writes_runs:
-        lanes = box.lanes(box.y_length, begins_anywhere=True)
-        write_waits = _rounds(box, box.y_length, lanes) * ceil_div(ceil_div(y_run + UNIT - 1, UNIT), lanes)
+        lanes = box.lanes(box.y_length)
+        write_waits = _rounds(box, box.y_length, lanes) * ceil_div(ceil_div(y_run, UNIT), lanes)
     return Counts(
         blocks=box.blocks,
         warps=box.threads // WARP,
@@ -110,6 +113,7 @@ def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
         setup=0 if box.straight else unit,
         shifted_reads=shifted_reads,
         shifted_writes=shifted_writes,
+        run_ends=run_ends,
         permutes=gathers * unit * pack * element / WORD * ASSEMBLED.get((element, pack), 0),
         wavefronts=wavefronts,
         read_waits=read_waits,

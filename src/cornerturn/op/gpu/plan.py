@@ -118,7 +118,7 @@ class _Known:
 
     def laid_over(self, box: Box) -> Production:
         """Return the kernel of a box of this structure: only what is not in the structure can tell them apart."""
-        which = box.chunks, box.edges, len(box.numbered)
+        which = box.chunks, box.edges, box.numbered
         if (kernel := self.kernels.get(which)) is None:
             kernel = self.kernels[which] = permute(box)
             return kernel
