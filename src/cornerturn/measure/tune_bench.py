@@ -110,9 +110,9 @@ class DeviceBench:
 
     def prepare(self, productions: Sequence[Production]) -> None:
         """Compile kernels side by side; the cache keeps none of them, as most will not win."""
-        new = {production.source: production for production in productions if production.source not in self._modules}
+        new = dict.fromkeys(each.source for each in productions if each.source not in self._modules)
         with ThreadPoolExecutor(min(COMPILERS, os.cpu_count() or 1)) as pool:
-            self._modules.update(zip(new, pool.map(self._compiled, new.values()), strict=True))
+            self._modules.update(zip(new, pool.map(self._compiled, new), strict=True))
 
     def seconds(self, production: Production, problem: Problem) -> float | None:
         """Return the median time of one launch; None where the kernel does not compile or is refused."""
@@ -138,9 +138,9 @@ class DeviceBench:
             self._copies[nbytes] = min(ran)
         return self._copies[nbytes]
 
-    def _compiled(self, production: Production) -> Module | None:
+    def _compiled(self, source: CudaSource) -> Module | None:
         try:
-            return compile_with_nvrtc(production.source, self._arch)
+            return compile_with_nvrtc(source, self._arch)
         except CompileError:
             return None
 
