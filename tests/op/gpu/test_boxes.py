@@ -55,7 +55,7 @@ def test_runs_of_both_sides_are_long_in_some_box(shape: tuple[int, ...], order: 
     axes = dense(shape, order, element)
     boxes = [Box(element, axes, chunks) for chunks in chunks_of(element, axes)]
     assert any(min(box.x_length, box.y_length) * element >= 64 for box in boxes)
-    assert len({(box.x_length, box.y_length) for box in boxes}) >= 4
+    assert len({(box.x_length, box.y_length) for box in boxes}) >= 3
 
 
 def test_a_short_axis_stays_whole() -> None:
@@ -93,7 +93,7 @@ def test_padding_costs_no_more_wavefronts_and_moves_the_same(seed: int) -> None:
 def test_a_square_of_words_is_padded_until_no_bank_is_asked_twice() -> None:
     plain = Box(4, ((1024, 4096, 4), (1024, 4, 4096)), (32, 32))
     stores, loads = wavefronts_per_request(plain)
-    assert (stores, loads) == (4.0, 16.0)
+    assert (stores, loads) == (4.0, 8.0)
     best = padded(plain)
-    stores, loads = wavefronts_per_request(best)
-    assert stores / best.shared_unit + loads / 4 <= 2 * (4.0 / 16 + 1.0 / 4)
+    assert wavefronts_per_request(best) == (4.0, 1.0)
+    assert best.shared_unit == 16

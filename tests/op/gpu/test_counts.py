@@ -28,8 +28,8 @@ def test_a_plain_box_by_hand() -> None:
     assert counts.shifted_reads == counts.shifted_writes == counts.run_ends == counts.permutes == counts.setup == 0
     assert (counts.read_waits, counts.gather_waits, counts.write_waits) == (1, 1, 0)
     assert counts.resident == 8  # of 256 threads each
-    # 8 requests each: reads of 4 wavefronts, stores of 4, 4 loads of 16 per unit, writes of 4.
-    assert counts.wavefronts == 8 * (4 + 4 + 4 * 16 + 4)
+    # 8 requests each: reads of 4 wavefronts, stores of 4, 4 loads of 8 per unit, writes of 4.
+    assert counts.wavefronts == 8 * (4 + 4 + 4 * 8 + 4)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_shared_memory_limits_the_blocks_that_are_resident() -> None:
 
 def test_wavefronts_that_are_given_are_taken() -> None:
     own, given_ = counts_of(MATRIX), counts_of(MATRIX, (4.0, 1.0))
-    assert own.wavefronts - given_.wavefronts == 8 * 4 * 15
+    assert own.wavefronts - given_.wavefronts == 8 * 4 * 7
     assert replace(own, wavefronts=0) == replace(given_, wavefronts=0)
 
 
