@@ -25,7 +25,7 @@ class EmulatorError(CornerturnError, RuntimeError):
 
 
 class LaunchError(EmulatorError):
-    """A launch that breaks a rule of the hardware: too many threads a block, too much shared memory."""
+    """A launch that breaks a rule of the hardware: too many threads per block, too much shared memory."""
 
 
 class BarrierError(EmulatorError):

@@ -24,6 +24,16 @@ Launcher = Callable[[str, Array, list[Array]], None]
 """Runs one warp of the kernel ``kernel`` of PTX text on an output, which it fills, and inputs."""
 
 
+def ints(size: int) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
+    """0, 1, 2, ..."""
+    return np.arange(size, dtype=np.int32)
+
+
+def kernel(parameters: str, body: str) -> str:
+    """The text of a kernel named ``kernel`` whose ``i`` is the thread's number."""
+    return f'extern "C" __global__ void kernel({parameters}) {{\n    const int i = threadIdx.x;\n    {body}\n}}'
+
+
 def launch_ptx(
     ptx: str, entry: str, *arguments: Any, grid: Extent = 1, block: Extent = WARP, shared_bytes: int = 0
 ) -> Emulation:

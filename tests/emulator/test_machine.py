@@ -281,23 +281,6 @@ def test_a_launch_larger_than_one_wave_gives_each_block_its_own_place():
     assert np.array_equal(y.reshape(-1, 4, 4, 4), np.repeat((blocks << 8 | z << 4 | rows)[..., None], 4, axis=3))
 
 
-ENDLESS = {
-    "waiting for memory": "while (y[1] == 0) {}",
-    "writing the same": "while (true) y[0] = y[1] + 1;",
-    "several blocks": "for (;;) { if (y[1] != 0) y[2] = 1; else if (y[2] == 0) y[0] = threadIdx.x; }",
-    "waiting for a warp": "while (threadIdx.x < 32 && y[1] == 0) {} y[1] = 1;",
-    "at a barrier": "while (true) { __syncthreads(); y[0] = 1; }",
-    "going back and forth": "while (true) { y[1] = 1 - y[1]; }",
-}
-
-
-@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
-def test_a_loop_that_changes_nothing_is_found(body: str):
-    text = f'extern "C" __global__ void kernel(volatile int* y) {{\n    {body}\n}}'
-    with pytest.raises(EmulatorError, match=r"^kernel.cu:2: a loop of kernel kernel changes neither registers nor m"):
-        launch_cuda(text, np.zeros(4, dtype=np.int32), block=64)
-
-
 @pytest.mark.parametrize("body", ["for (int n = 0; n != limit; ++n) y[0] = n;", "while (y[0]++ != limit);"])
 def test_a_loop_may_be_long_but_not_without_end(body: str, monkeypatch: pytest.MonkeyPatch):
     text = f"""extern "C" __global__ void kernel(volatile int* y, int limit) {{

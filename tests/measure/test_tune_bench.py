@@ -9,7 +9,6 @@ import pytest
 
 from cornerturn.errors import CompileError, DeviceError
 from cornerturn.gpu import DeviceFacts
-from cornerturn.kernels.production.box import box
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.measure import tune_bench
@@ -121,7 +120,7 @@ class TestDeviceBench:
     def test_what_another_kernel_wrote_does_not_count(self, device):
         bench, problem = DeviceBench(device, SCALE), problem_of(CASES[0], 4)
         assert bench.is_right(production_of(CASES[0]), problem)
-        idle = box(4, problem.axes)
+        idle = production_of(Case((40, 56), (1, 0)))
         assert identity(idle) not in PROBLEMS  # so it writes nothing
         assert not bench.is_right(idle, problem)
 
@@ -175,7 +174,7 @@ class TestDeviceBench:
         compiled = []
 
         def compile_with_nvrtc(source, arch):
-            compiled.append((*source.entries, arch))
+            compiled.append((source, arch))
             if len(compiled) == 1:
                 raise CompileError("no")
             return "module"
@@ -187,8 +186,9 @@ class TestDeviceBench:
         seconds = [
             bench.seconds(*work) for work in zip(productions, (problem_of(case, 4) for case in CASES), strict=True)
         ]
-        assert [one is None for one in seconds] == [one.entry == productions[0].entry for one in productions]
-        assert sorted(compiled) == sorted({(production.entry, "sm_90") for production in productions})
+        assert [one is None for one in seconds] == [one.source == productions[0].source for one in productions]
+        assert len(compiled) == len(set(compiled))
+        assert set(compiled) == {(production.source, "sm_90") for production in productions}
         assert not bench.is_right(productions[0], problem_of(CASES[0], 4))
 
     def test_the_cache_keeps_no_candidate(self, device, monkeypatch, tmp_path):
@@ -197,7 +197,7 @@ class TestDeviceBench:
         bench = DeviceBench.__new__(DeviceBench)
         bench._arch, bench._modules = "sm_90", {}
         bench.prepare([production_of(CASES[0])])
-        assert bench._modules[production_of(CASES[0]).entry].cubin
+        assert bench._modules[production_of(CASES[0]).source].cubin
         assert list(tmp_path.iterdir()) == []
 
     def test_the_copy_is_the_faster_of_two_and_timed_once(self, device, monkeypatch):

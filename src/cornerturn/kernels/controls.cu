@@ -7,7 +7,7 @@ __global__ void copy(const float* x, float* y, unsigned rows, unsigned cols) {
     const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < vectors) {
         reinterpret_cast<float4*>(y)[i] = reinterpret_cast<const float4*>(x)[i];
-    } else if (i < vectors + n % 4) {  // the last n % 4 elements, one a thread
+    } else if (i < vectors + n % 4) {  // the last n % 4 elements, one per thread
         const size_t tail = 4 * vectors + (i - vectors);
         y[tail] = x[tail];
     }

@@ -4,7 +4,7 @@ A layout is a function from coordinates to an offset, written (shape):(stride): 
 (16,16):(1,16) column-major. x is (rows,cols):(cols,1) and y is (cols,rows):(rows,1), so both are row-major, and
 element (r, c) of x belongs at (c, r) of y.
 
-Three steps stand where the handwritten kernels compute indices: a tensor is a pointer with a layout, a block takes
+Where the handwritten kernels compute indices there are three steps: a tensor is a pointer with a layout, a block takes
 one tile of it (`local_tile`), and a thread takes its part of that tile: the element at which a layout of threads
 holds the thread's number (`local_partition`), or a few of them (a tiled copy). The same steps, taken on a tensor
 that holds its own coordinates, tell whether the part lies inside of the matrix.

@@ -137,7 +137,7 @@ __global__ void f32x4_shared_col2row2d(const float* x, float* y, unsigned rows, 
                make_float4(tile[r][c], tile[r + 1][c], tile[r + 2][c], tile[r + 3][c]));
 }
 
-// f32x4_shared_row2col2d: a 64 x 16 tile of x, read by four 4-byte loads a thread at 4 sectors each: each
+// f32x4_shared_row2col2d: a 64 x 16 tile of x, read by four 4-byte loads per thread at 4 sectors each: each
 //   thread takes 4 rows of a tile column, but neighbours take neighbouring columns, so that their float4s
 //   land in 16 rows of y, 32 half-used sectors per store request; shared stores and loads cost 2 wavefronts
 //   where 1 would do.

@@ -20,7 +20,7 @@ __global__ void naive(const float* x, float* y, unsigned rows, unsigned cols) {
 //   shared request.
 // tiled_16: a 16 x 16 tile: the same sectors in half as many lines, 2 per request instead of 4; a warp takes 2
 //   tile rows, and one float of padding still leaves 2 wavefronts per shared request.
-// tiled_32: a 32 x 32 tile: a warp is one tile row, 1 line a global request, and one float of padding now
+// tiled_32: a 32 x 32 tile: a warp is one tile row, 1 line per global request, and one float of padding now
 //   spreads a tile column over all 32 banks, 1 wavefront per shared request.
 template <unsigned side>
 __global__ void tiled(const float* x, float* y, unsigned rows, unsigned cols) {

@@ -248,7 +248,7 @@ def fastest(rounds: NDArray[Any], has_default: bool) -> int:
 def identity(production: Production) -> tuple[object, ...]:
     """Return what tells a launch from others: its kernel and all its arguments."""
     arguments = (item if isinstance(item, str) else item.tobytes() for item in production.launch.arguments)
-    return (production.entry, *production.launch.grid, *arguments)
+    return (production.source, *production.launch.grid, *arguments)
 
 
 def tiles(element: int, ragged: bool, size: tuple[int, int], shares: tuple[int, int]) -> Iterator[TileShape]:

@@ -9,6 +9,7 @@ from cornerturn.errors import CompileError, DeviceError
 from cornerturn.gpu import Device, DeviceFacts, Launcher, time_launches
 from cornerturn.kernels.controls import COPY, COPY_SOURCE
 from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.kernel import CudaSource
 from cornerturn.kernels.production.axes import UNIT
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.measure.pattern import Outputs, Pattern
@@ -102,16 +103,16 @@ class DeviceBench:
         self._y = device.allocate(self.room + GUARD_BYTES)
         self._pattern = Pattern(device)
         self._pattern.lay(self._x)
-        self._modules: dict[str, Module | None] = {}
+        self._modules: dict[CudaSource, Module | None] = {}
         self._launchers: dict[object, Launcher | None] = {}
         self._right: dict[object, bool] = {}
         self._copies: dict[int, float] = {}
 
     def prepare(self, productions: Sequence[Production]) -> None:
         """Compile kernels side by side; the cache keeps none of them, as most will not win."""
-        new = {production.entry: production for production in productions if production.entry not in self._modules}
+        new = dict.fromkeys(each.source for each in productions if each.source not in self._modules)
         with ThreadPoolExecutor(min(COMPILERS, os.cpu_count() or 1)) as pool:
-            self._modules.update(zip(new, pool.map(self._compiled, new.values()), strict=True))
+            self._modules.update(zip(new, pool.map(self._compiled, new), strict=True))
 
     def seconds(self, production: Production, problem: Problem) -> float | None:
         """Return the median time of one launch; None where the kernel does not compile or is refused."""
@@ -137,9 +138,9 @@ class DeviceBench:
             self._copies[nbytes] = min(ran)
         return self._copies[nbytes]
 
-    def _compiled(self, production: Production) -> Module | None:
+    def _compiled(self, source: CudaSource) -> Module | None:
         try:
-            return compile_with_nvrtc(production.source, self._arch)
+            return compile_with_nvrtc(source, self._arch)
         except CompileError:
             return None
 
@@ -147,7 +148,7 @@ class DeviceBench:
         key = identity(production)
         if key not in self._launchers:
             self.prepare([production])
-            module = self._modules[production.entry]
+            module = self._modules[production.source]
             try:
                 self._launchers[key] = launcher(production, self._arch, module) if module else None
             except DeviceError:

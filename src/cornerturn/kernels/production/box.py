@@ -330,9 +330,12 @@ class Box:
         return math.prod(-(-self.axes[a][0] // self.chunks[a]) for a in self.numbered)
 
     def lanes(self, length: int) -> int:
-        """Threads that share a run of ``length`` elements, unit by unit: a power of two, at most a warp."""
+        """Threads that share a run of ``length`` elements, unit by unit: a power of two, at most a warp.
+
+        What is done once per run, all of them do: so not more than 8 of them, unless each would take many units.
+        """
         units = -(-length * self.element // UNIT)
-        return min(32, 1 << (units - 1).bit_length())
+        return min(32, 1 << (max(min(units, 8), -(-units // 4)) - 1).bit_length())
 
     def _run(self, order: Sequence[int], side: int) -> tuple[int, ...]:
         step, run = self.element, []

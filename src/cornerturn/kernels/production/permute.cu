@@ -394,50 +394,37 @@ __device__ void gather_units(const From& source, const int (&limit)[AXES], const
     }
 }
 
-// Where run r of y begins, and where it lies in shared memory.
-struct RunOfY {
-    u8* y;
-    const u8* from;
-    bool inside;
-};
-__device__ RunOfY run_of_y(u8* y, const u8* runs, int r, const int (&limit)[AXES], const Arguments& a) {
-    using Runs = Box::WriteRuns;
-    const Place place = run_place<Runs>(r);
-#pragma unroll
-    for (int axis = 0; axis < AXES; ++axis) y += place.at[axis] * y_stride(a, axis);
-    return {y, runs + r * Runs::PITCH, run_inside<Runs>(place, limit)};
-}
-
 // Runs of y from shared memory, where they begin on units, to wherever they begin: the aligned units of y that are all a
-// run's own, of two units of shared memory each; then the elements before and after them, one per lane.
+// run's own, of two units of shared memory each; and the elements before and after them.
 __device__ void write_runs(u8* y, const u8* runs, const int (&limit)[AXES], const Arguments& a) {
     using Runs = Box::WriteRuns;
-    constexpr int LANES = Runs::LANES, GROUPS = Box::THREADS / LANES, WARPS = Box::THREADS / 32;
+    constexpr int LANES = Runs::LANES, GROUPS = Box::THREADS / LANES, SIDE = 16 / E;
     constexpr int ROUNDS = (Runs::COUNT + GROUPS - 1) / GROUPS, TURNS = (Runs::LENGTH * E / 16 + LANES - 1) / LANES;
+    const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
     const int bytes = run_length<Runs>(limit) * E;
 #pragma unroll(TURNS <= 1 && ROUNDS <= 4 ? ROUNDS : 1)
     for (int round = 0; round < ROUNDS; ++round) {
-        const int r = threadIdx.x / LANES + round * GROUPS;
+        const int r = group + round * GROUPS;
         if (ROUNDS * GROUPS != Runs::COUNT && r >= Runs::COUNT) break;
-        const RunOfY run = run_of_y(y, runs, r, limit, a);
-        const int before = -u32(__cvta_generic_to_global(run.y)) % 16;  // bytes of the run before its first aligned unit
+        const Place place = run_place<Runs>(r);
+        if (!run_inside<Runs>(place, limit)) continue;
+        u8* run = y;
+#pragma unroll
+        for (int axis = 0; axis < AXES; ++axis) run += place.at[axis] * y_stride(a, axis);
+        const u8* const from = runs + r * Runs::PITCH;
+        const int shift = -u32(__cvta_generic_to_global(run)) % 16;  // bytes of the run before its first aligned unit
 #pragma unroll
         for (int turn = 0; turn < TURNS; ++turn) {
-            const int k = threadIdx.x % LANES + turn * LANES;
-            if (!run.inside || before + 16 * k + 16 > bytes) continue;
-            const Piece<16> low = load<16>(run.from + 16 * k), high = load<16>(run.from + 16 * (k + (before != 0)));
-            store(run.y + before + 16 * k, shifted(low, high, before));
+            const int k = lane + turn * LANES, at = shift + 16 * k;
+            if (at + 16 > bytes) continue;
+            store(run + at, shifted(load<16>(from + 16 * k), load<16>(from + 16 * (k + (shift != 0))), shift));
         }
-    }
-    constexpr int SIDE = 16 / E, STEP = 32 / (2 * SIDE) * WARPS;  // elements of a unit; runs that all warps take at once
-    const int lane = threadIdx.x % (2 * SIDE), first = threadIdx.x / (2 * SIDE);
-#pragma unroll(Runs::COUNT <= 4 * STEP ? (Runs::COUNT + STEP - 1) / STEP : 1)
-    for (int r = first; r < Runs::COUNT; r += STEP) {
-        const RunOfY run = run_of_y(y, runs, r, limit, a);
-        const int before = min(int(-u32(__cvta_generic_to_global(run.y)) % 16), bytes);
-        const int after = before + (bytes - before) / 16 * 16;
-        const int at = lane < SIDE ? lane * E : after + (lane - SIDE) * E;
-        if (run.inside && at < (lane < SIDE ? before : bytes)) store(run.y + at, load<E>(run.from + at));
+        const int before = min(shift, bytes), after = before + (bytes - before) / 16 * 16;
+#pragma unroll
+        for (int i = lane; i < 2 * SIDE; i += LANES) {
+            const int at = i < SIDE ? i * E : after + (i - SIDE) * E;
+            if (at < (i < SIDE ? before : bytes)) store(run + at, load<E>(from + at));
+        }
     }
 }
 

@@ -21,10 +21,11 @@ class Rates:
         x_sector, y_sector: cost of a sector that a run touches in part, as a share of one that is full.
         short_run: cost of runs of x that share what DRAM moves at once.
         uncovered: cost of elements of boxes that lie beyond the array.
-        short_write: cost of runs of y of one sector; of longer ones, by the square of their length.
+        one_sector_read, one_sector_write: cost of runs of one sector; of longer ones, by the square of their length.
         scattered_read: cycles per line that is touched where units are gathered from x itself.
         scattered_write: cost of short runs of y where blocks follow one another in x.
         few_warps: cost per warp that a multiprocessor has too few of to hide latencies.
+        few_blocks: cost of a multiprocessor that has one block, which first reads and then writes.
         many_steps: cost per unit that each thread takes after the first few.
         prologue, per_axis, place: instructions of a warp: of any, per axis of blocks, per element that is found alone.
         shifted_read, shifted_write: instructions per aligned unit that is shifted.
@@ -43,10 +44,12 @@ class Rates:
     y_sector: float
     short_run: float
     uncovered: float
-    short_write: float
+    one_sector_read: float
+    one_sector_write: float
     scattered_read: float
     scattered_write: float
     few_warps: float
+    few_blocks: float
     many_steps: float
     prologue: float
     per_axis: float
@@ -73,7 +76,8 @@ class Profile:
         tile_bytes, ragged_tile_bytes: the shortest rows for which they do.
         lone_ragged: element sizes of which that holds for a single matrix alone.
         weave_share: of the copy's speed, that ``weave`` and ``ragged_weave`` reach.
-        turn_seconds: that kernels with such a share take longer than a copy, whatever the size.
+        tile_seconds, weave_seconds: that they take longer than a copy, whatever the size.
+        least_tiled: element sizes whose tiles are for arrays of at least this many bytes.
         ragged_weave_bytes: the smallest array for which the second does.
         direct_bytes: up to this size, units of y may be gathered from x itself, which saves a wait.
         aligned: tiles where rows of x begin on units and rows of y on sectors; the first is for large problems.
@@ -106,7 +110,9 @@ class Profile:
     ragged_tile_bytes: int
     lone_ragged: tuple[int, ...]
     weave_share: float
-    turn_seconds: float
+    tile_seconds: float
+    weave_seconds: float
+    least_tiled: Mapping[int, int]
     ragged_weave_bytes: int
     direct_bytes: int
     aligned: Tiles

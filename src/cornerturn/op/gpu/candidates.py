@@ -106,6 +106,8 @@ def by_tile(move: Move, profile: Profile) -> Iterator[Candidate]:
         return
     if element in profile.lone_ragged and outer and not y_sectors:
         return
+    if move.nbytes < profile.least_tiled.get(element, 0):
+        return
     near = _near_axes(row, col, outer) if y_sectors else []
     if not y_sectors:
         table = profile.ragged[element]
@@ -127,7 +129,9 @@ def by_tile(move: Move, profile: Profile) -> Iterator[Candidate]:
     keep = bool(near) or move.nbytes >= profile.keep_bytes
     x_units = _on(UNIT, move.x, row.stride_in, col.extent * element, *_in(outer))
     make = partial(tile, element, row, col, far, shape, x_units, halo, near, keep)
-    yield _measured(f"tile {shape.rows} x {shape.cols}", move, profile, shares[element] / covered, make)
+    yield _measured(
+        f"tile {shape.rows} x {shape.cols}", move, profile, shares[element] / covered, profile.tile_seconds, make
+    )
 
 
 def by_weave(move: Move, profile: Profile) -> Iterator[Candidate]:
@@ -140,7 +144,7 @@ def by_weave(move: Move, profile: Profile) -> Iterator[Candidate]:
         if short > limit and not (short % 2 and short <= profile.odd_weave_limit.get(element, 0)):
             return
         make = partial(weave, element, woven.short, woven.long, woven.outer, woven.threads)
-        yield _measured(f"weave {short}", move, profile, profile.weave_share, make)
+        yield _measured(f"weave {short}", move, profile, profile.weave_share, profile.weave_seconds, make)
         return
     if move.nbytes < profile.ragged_weave_bytes:
         return
@@ -152,14 +156,16 @@ def by_weave(move: Move, profile: Profile) -> Iterator[Candidate]:
         return
     halo = 0 if woven.y_units else WEAVE_HALO
     make = partial(ragged_weave, element, woven.short, woven.long, woven.outer, woven.x_units, halo, woven.threads)
-    yield _measured(f"ragged_weave {short}", move, profile, profile.weave_share, make)
+    yield _measured(f"ragged_weave {short}", move, profile, profile.weave_share, profile.weave_seconds, make)
 
 
 CANDIDATES: tuple[Callable[[Move, Profile], Iterator[Candidate]], ...] = (by_tile, by_weave, by_permute)
 
 
-def _measured(name: str, move: Move, profile: Profile, share: float, make: Callable[[], Production]) -> Candidate:
-    seconds = copy_seconds(move.nbytes, profile.rates) / share + profile.turn_seconds
+def _measured(
+    name: str, move: Move, profile: Profile, share: float, more: float, make: Callable[[], Production]
+) -> Candidate:
+    seconds = copy_seconds(move.nbytes, profile.rates) / share + more
     return Candidate(name, seconds, make, f"measured at {share:.2f} of the copy")
 
 

@@ -8,8 +8,8 @@ from cornerturn.op.gpu.counts import Counts
 
 SHORT_RUN = 2 * SECTOR
 """Bytes of what DRAM moves at once: shorter runs share it with others."""
-FEW_WARPS, FEW_STEPS = 12, 4
-"""Warps of a multiprocessor, and units per thread, that hide what one waits for."""
+FEW_WARPS, FEW_BLOCKS, FEW_STEPS = 12, 4, 4
+"""Warps and blocks of a multiprocessor that hide what one waits for; and units per thread that do not show."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,12 @@ def cost_of(counts: Counts, nbytes: int, along_x: bool, numbered: int, direct: b
         + rates.x_sector * (counts.x_sectors - 1)
         + rates.y_sector * (counts.y_sectors - 1)
         + rates.uncovered * (counts.covered - 1)
-        + rates.short_write * (SECTOR / counts.y_run) ** 2
+        + rates.one_sector_read * (SECTOR / counts.x_run) ** 2
+        + rates.one_sector_write * (SECTOR / counts.y_run) ** 2
         + rates.scattered_write * along_x * min(1.0, SHORT_RUN / counts.y_run)
     )
     memory *= 1 + rates.few_warps * max(0, FEW_WARPS - counts.warps * counts.resident)
+    memory *= 1 + rates.few_blocks * max(0.0, 1 - counts.blocks / (rates.multiprocessors * FEW_BLOCKS))
     memory *= 1 + rates.many_steps * max(0, counts.gather_waits - FEW_STEPS)
     busy = min(counts.blocks, rates.multiprocessors)
     cycles = counts.blocks / busy / rates.clock
