@@ -409,8 +409,12 @@ KINDS = (
     ),
     Kind("aligned, huge", by_tile, _aligned_huge, (_group_stage,), _show_group, (16,)),
     Kind("aligned, small", by_tile, _aligned_small, (_tile_stage("aligned", False),), _show_tiles("aligned", False)),
-    Kind("ragged", by_tile, _ragged, (_tile_stage("ragged", True), _refine_stage("ragged")), _show_tiles("ragged", True)),
+    Kind(
+        "ragged", by_tile, _ragged, (_tile_stage("ragged", True), _refine_stage("ragged")), _show_tiles("ragged", True)
+    ),
     Kind("ragged, small", by_tile, _ragged_small, (_tile_stage("ragged", False),), _show_tiles("ragged", False)),
-    Kind("short axis", by_weave, _short_axis, (_weave_stage,), lambda profile, e: f"{profile.weave_threads[e]} threads"),
+    Kind(
+        "short axis", by_weave, _short_axis, (_weave_stage,), lambda profile, e: f"{profile.weave_threads[e]} threads"
+    ),
 )
 """Every decision; those further down build on those above."""

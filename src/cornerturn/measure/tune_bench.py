@@ -110,11 +110,7 @@ class DeviceBench:
 
     def prepare(self, productions: Sequence[Production]) -> None:
         """Compile kernels side by side; the cache keeps none of them, as most will not win."""
-<<<<<<< HEAD
         new = dict.fromkeys(each.source for each in productions if each.source not in self._modules)
-=======
-        new = {production.source: production for production in productions if production.source not in self._modules}
->>>>>>> refs/heads/fresh2
         with ThreadPoolExecutor(min(COMPILERS, os.cpu_count() or 1)) as pool:
             self._modules.update(zip(new, pool.map(self._compiled, new), strict=True))
 

@@ -1,4 +1,4 @@
-"""Every candidate for a move is right, whether or not the planner takes it, and special kernels apply where they should."""
+"""Every candidate for a move is right, whether or not the planner takes it; special kernels apply where they should."""
 
 import math
 import random

@@ -44,7 +44,7 @@ H200 = Profile(
         write_wait=8.23e-07,
         overlap=2.64,
     ),
-    # Medians over random moves; permute reaches 0.97, 0.9 and less for elements of 2 bytes and 1 ("Results", in the notes).
+    # Medians over random moves, on which permute reaches 0.97, and less for elements of 2 bytes and 1.
     tile_share={1: 0.98, 2: 0.99, 4: 0.99, 8: 0.98, 16: 0.99},
     ragged_tile_share={1: 0.84, 2: 0.93, 4: 0.93, 8: 0.96, 16: 0.95},
     tile_bytes=128,
