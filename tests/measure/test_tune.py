@@ -23,7 +23,6 @@ from cornerturn.measure.cases import Case
 from cornerturn.measure.tune import KINDS, Kind, Scale, decisions, fastest, problem_of, tune
 from cornerturn.measure.tune_bench import tune_by, untune
 from cornerturn.op.gpu import tuned
-from cornerturn.op.gpu.plan import plan
 from cornerturn.op.gpu.tuned import profile_of, tuned_elements
 from cornerturn.op.problem import Problem
 
@@ -100,14 +99,14 @@ class TestCandidates:
         assert refined
         assert not any(shape.broken_rule(element, halo) for shape in refined)
 
-    def test_every_candidate_is_planned_for_its_problems(self) -> None:
+    def test_every_candidate_makes_something_of_its_own(self) -> None:
         """At the scale of the device the default was found on, so that no measurement there is for nothing."""
         for element, decided in decisions(ELEMENT_SIZES):
-            problems = [problem_of(case, element) for case in decided.cases(element, SCALE)]
+            problems = decided.problems(element, SCALE, H200)
             for stage in decided.stages:
                 profiles = list(stage(H200, element))
-                plans = {tuple(tuning.identity(plan(problem, 0, 0, one)) for problem in problems) for one in profiles}
-                assert len(plans) >= len(profiles) - 1  # a ragged table has no small tiles by default
+                made = {tuple(tuning.identity(decided.made(problem, one)) for problem in problems) for one in profiles}
+                assert len(made) >= len(profiles) - 1  # a ragged table has no small tiles by default
 
     @pytest.mark.parametrize("element", ELEMENT_SIZES)
     @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small", "short axis"])
@@ -117,18 +116,19 @@ class TestCandidates:
         shapes = {"aligned": (rows, cols), "ragged": (rows - 3, cols + 3), "short axis": (rows, 3)}
         case = Case(shapes[name.removesuffix(", small")], (1, 0))
         for profile in profiles[element % 3 :: 1 + len(profiles) // 2]:
-            # One block is enough, so that the tile tried is the one taken.
-            run(
-                plan(problem_of(case, element), 0, 0, replace(profile, enough_blocks=1)), case.shape, case.axes, element
-            )
+            # One block is enough, so that the tile tried is the one taken; no axis is too short.
+            willing = replace(profile, enough_blocks=1, tile_bytes=1, ragged_tile_bytes=1, weave_units=1)
+            run(kind(name).made(problem_of(case, element), willing), case.shape, case.axes, element)
 
 
 class TestProblems:
     def test_the_default_solves_each_kind_by_what_the_kind_decides(self) -> None:
-        kernels = {"aligned": "tile<{}, ", "ragged": "tile<{}, ", "short axis": "weave<{}, ", "whole rows": "rows<{}, "}
+        kernels = {"aligned": "tile<{}, ", "ragged": "tile<{}, ", "short axis": "weave<{}, "}
         for element, decided in decisions(ELEMENT_SIZES):
-            for case in decided.cases(element, SCALE):
-                entry = plan(problem_of(case, element), 0, 0).entry
+            problems = decided.problems(element, SCALE, H200)
+            assert len(decided.cases(element, SCALE)) - len(problems) <= (decided.name == "ragged" and element == 1)
+            for problem in problems:
+                entry = decided.made(problem, H200).entry
                 assert entry.startswith(kernels[decided.name.split(",")[0]].format(element)), (decided.name, entry)
                 if entry.startswith("tile"):
                     assert (entry.split(", ")[6] == "2") == decided.name.startswith("ragged"), entry
@@ -177,7 +177,7 @@ class TestChoice:
     def test_where_nothing_is_faster_the_default_stays(self) -> None:
         profile, choices = tune(H200, ELEMENT_SIZES, SCALE, FakeBench(), ignore)
         assert profile == H200
-        assert len(choices) == len(decisions(ELEMENT_SIZES)) == 27
+        assert len(choices) == len(decisions(ELEMENT_SIZES)) == 26
         assert all(choice.chosen == choice.default and choice.gain == 0 for choice in choices)
 
     @pytest.mark.parametrize(
@@ -188,25 +188,24 @@ class TestChoice:
             ("tile<2, 64, 64, 4, 64, false, 2", 2, "ragged", "64x64x4, 64 threads, 16 resident"),
             ("tile<8, 16, 32, 1, 128, false, 2", 8, "ragged, small", "16x32x1, 128 threads, wide reads, 8 resident"),
             ("weave<2, 3, 256", 2, "short axis", "256 threads"),
-            ("rows<16, 128, 4", 16, "whole rows", "4 per thread"),
         ],
     )
-    def test_what_is_faster_is_chosen_and_planned(self, entry: str, element: int, name: str, chosen: str) -> None:
+    def test_what_is_faster_is_chosen_and_made(self, entry: str, element: int, name: str, chosen: str) -> None:
         bench = favouring(entry)
         profile, choices = tune(H200, [element], SCALE, bench, ignore)
         choice = next(choice for choice in choices if choice.kind == name)
         assert choice.chosen == chosen
         assert choice.gain is not None
         assert choice.gain >= 0.1
-        entries = [plan(problem_of(case, element), 0, 0, profile).entry for case in kind(name).cases(element, SCALE)]
-        assert any(planned.startswith(entry) for planned in entries)
+        entries = [kind(name).made(one, profile).entry for one in kind(name).problems(element, SCALE, profile)]
+        assert any(made.startswith(entry) for made in entries)
         others = {size: shapes for size, shapes in profile.aligned.items() if size != element}
         assert others == {size: shapes for size, shapes in H200.aligned.items() if size != element}
 
     def test_groups_are_chosen_by_their_arguments(self) -> None:
         """The kernel is one for all groups: they differ in the numbers of tiles that it is given."""
-        huge = problem_of(kind("aligned, huge").cases(16, SCALE)[0], 16)
-        wanted = tuning.identity(plan(huge, 0, 0, replace(H200, groups={16: (16, 16)})))
+        [huge] = kind("aligned, huge").problems(16, SCALE, H200)
+        wanted = tuning.identity(kind("aligned, huge").made(huge, replace(H200, groups={16: (16, 16)})))
         bench = FakeBench(lambda production, _: 0.5e-6 if tuning.identity(production) == wanted else 1e-6)
         profile, _ = tune(H200, [16], SCALE, bench, ignore)
         assert profile.groups == {16: (16, 16)}
@@ -274,7 +273,7 @@ class TestChoice:
         done = [made + part for made, _, part in told]
         assert done == sorted(done)
         assert all(0 <= part < 1 for _, _, part in told)
-        assert (told[0][1], told[-1][1]) == ("1 bytes, aligned", "16 bytes, whole rows")
+        assert (told[0][1], told[-1][1]) == ("1 bytes, aligned", "16 bytes, short axis")
 
     def test_figures_of_a_choice(self) -> None:
         bench = favouring("weave<2, 3, 256", 0.5e-6)
@@ -350,7 +349,7 @@ class TestTarget:
 
 def test_what_is_tuned_is_part_of_the_profile() -> None:
     """What a tuned device has of its own; all else is that of an H200."""
-    tuned_tables = {"aligned", "ragged", "groups", "weave_threads", "rows_items"}
+    tuned_tables = {"aligned", "ragged", "groups", "weave_threads"}
     assert (
         set(tuned._entry(H200, 16)) - {"group"} == tuned_tables - {"groups"} <= {each.name for each in fields(Profile)}
     )
