@@ -67,11 +67,14 @@ def explain(
     element_bytes: int,
     json_path: Path | None,
 ) -> None:
-    """Show which line of KERNEL wastes what, and the addresses of one warp.
+    """Show which line wastes what, or how a GPU moves an array.
 
-    The diagnosis says why. Everything is counted on the emulator; no GPU is used.
+    With KERNEL: its lines, and the addresses of one warp. The diagnosis says why. Everything is counted on the
+    emulator.
 
-    With --move: show what transpose() could do on an H200, and what it takes. The times are predicted.
+    With --move: the kernels that transpose() could take on an H200, and the one that it takes. Times are predicted.
+
+    No GPU is used.
     """
     check_outputs({"--svg": svg_path, "--json": json_path})
     if move:

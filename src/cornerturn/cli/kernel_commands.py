@@ -35,7 +35,9 @@ from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_sour
 def build(
     context: click.Context, families: tuple[str, ...], archs: tuple[str, ...], moves: list[Case], element_bytes: int
 ) -> None:
-    """Compile kernels into the cache: the catalogue, a family, or those of moves.
+    """Compile kernels into the cache, for every shape or for moves.
+
+    Without --family and --move, the whole catalogue is compiled.
 
     The cache is the folder CORNERTURN_CACHE: copied to another machine, it serves there without the compilers.
     """
