@@ -66,7 +66,8 @@ def by_permute(move: Move, profile: Profile) -> Iterator[Candidate]:
         return _cost(box, counts_of(box, GUESSED_LINES if box.direct else GUESSED_WAVEFRONTS), move, profile).seconds
 
     def fastest(boxes: Sequence[Box], count: int) -> list[Box]:
-        return sorted(filter(_is_legal, boxes), key=guessed)[:count]
+        different = {(box.chunks, box.threads, box.direct): box for box in boxes if _is_legal(box)}
+        return sorted(different.values(), key=guessed)[:count]
 
     plain = [Box(move.element, axes, chunks, move.x, move.y, kept=kept) for chunks in chunks_of(move.element, axes)]
     sized = [
