@@ -17,15 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.op.cpu import crew
-from cornerturn.op.cpu.plan import BLOCK_LINES, UNIT, Plan
+from cornerturn.op.cpu.kernels import KERNELS, SCRATCH_BYTES
+from cornerturn.op.cpu.plan import UNIT, Plan
 from cornerturn.op.strided_view import empty_c_order
 
 Kernel = Callable[[int, int, NDArray[np.int64], NDArray[np.int64], int], None]
 
-LINE_BYTES = 64
-SCRATCH_BYTES = 96 * 1024  # enough for every kernel that works on less than a block
-BLOCKED = ("blocked_tiles", "staged_tiles")
-BLOCK_COLUMN_BYTES = (BLOCK_LINES + 1) * LINE_BYTES  # scratch of a block, for each of its columns
 TICKET_BYTES = 1 << 20
 TICKETS_PER_JOB = 32  # at least, unless tickets become small
 SMALL_TICKET_BYTES = 1 << 16
@@ -109,19 +106,16 @@ def _launch(plan: Plan) -> _Launch:
     """Compile the plan's kernel, or load it from Numba's cache, and cut the work into tickets."""
     walk = min(plan.outer, key=lambda axis: abs(axis.stride_in), default=UNIT)
     outer = [axis for axis in plan.outer if axis is not walk]
-    kernel, place_bytes, unit = _kernel(plan)
+    record = KERNELS[plan.kernel]
+    place_bytes, unit = record.place_bytes(plan), record.unit(plan)
     nbytes = plan.problem.nbytes
     budget = min(TICKET_BYTES, max(SMALL_TICKET_BYTES, nbytes // TICKETS_PER_JOB))
 
-    strips = -(-plan.rows.extent // plan.height)
-    if plan.kernel == "cached_tiles":
-        strips = -(-(plan.rows.extent + plan.tile[0] - 1) // plan.height)  # the first tile may begin above row 0
-    elif plan.kernel == "streaming_tiles" or plan.kernel in BLOCKED:
-        strips += 1  # for the edges
+    strips = record.strips(plan)
     height = min(plan.height, plan.rows.extent)
     cols_step = min(plan.cols.extent, max(1, min(budget // height, ROW_CHUNK_BYTES) // place_bytes // unit) * unit)
-    if plan.kernel == "staged_tiles":
-        cols_step = min(plan.cols.extent, unit)  # it carries along what it leaves over, down one block
+    if record.whole_column:
+        cols_step = min(plan.cols.extent, unit)
     room = max(1, budget // (height * cols_step * place_bytes))
     if abs(walk.stride_in) < plan.height * abs(plan.rows.stride_in):  # the walk goes on nearer than the next strip does
         walk_step = min(walk.extent, room)
@@ -141,40 +135,4 @@ def _launch(plan: Plan) -> _Launch:
         *(number for axis in outer for number in axis),
     ]
     threads = min(tickets, max(1, nbytes // THREAD_BYTES))
-    scratch_bytes = SCRATCH_BYTES + (plan.run * BLOCK_COLUMN_BYTES if plan.kernel in BLOCKED else 0)
-    return _Launch(kernel, np.array(numbers, np.int64), tickets, threads, scratch_bytes)
-
-
-def _kernel(plan: Plan) -> tuple[Kernel, int, int]:
-    """Return a plan's kernel, the bytes of one row at one column, and by how many columns the kernel steps."""
-    from cornerturn.op.cpu import runs, short_axes, tiles
-
-    item = plan.problem.itemsize
-    rows, cols = plan.tile
-    match plan.kernel:
-        case "long_runs":
-            return runs.long_runs(), 1, LINE_BYTES
-        case "line_runs":
-            return runs.line_runs(), plan.run, 1
-        case "cached_runs":
-            return runs.cached_runs(item), plan.run, 1
-        case "gathered_runs":
-            return runs.gathered_runs(min(16, max(item, 1 << (plan.run - 1).bit_length()))), plan.run, 1
-        case "single_elements":
-            return runs.single_elements(item), item, 1
-        case "deinterleave":
-            return short_axes.deinterleave(item, cols), item, cols
-        case "interleave":
-            return short_axes.interleave(item, rows), item, plan.run
-        case "packed_tiles":
-            return tiles.packed_tiles(item, rows, cols), item, cols
-        case "streaming_tiles":
-            return tiles.streaming_tiles(item, cols), item, cols
-        case "blocked_tiles":
-            return tiles.blocked_tiles(item), item, plan.run
-        case "staged_tiles":
-            return tiles.staged_tiles(item), item, plan.run
-        case "cached_tiles":
-            return tiles.cached_tiles(item, rows, cols), item, cols
-        case other:
-            raise AssertionError(other)
+    return _Launch(record.load(plan), np.array(numbers, np.int64), tickets, threads, record.scratch_bytes(plan))

@@ -4,24 +4,18 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
+from cornerturn.op.cpu.kernels import BLOCK_LINES, LONG_RUN_BYTES, RUNS, SINGLE_ELEMENTS, TILES, Layout, is_aliased
 from cornerturn.op.problem import Axis, Problem, canonical
 from cornerturn.op.strided_view import CACHE_LINE_BYTES, StridedView
 
 UNIT = Axis(1, 0, 0)
 
-LONG_RUN_BYTES = 4096  # runs from here on are copied one by one, shorter ones gathered
 GATHERED_BYTES = 512  # what leaves scratch memory at once
 PARTED_BYTES = 2048  # what each output row gets at once where interleaved rows are parted
 FEW_OUTPUT_RUNS = 64  # so many runs may go to as many places in turn, in the input's own order
 RUN_ROWS = 4  # otherwise so many runs go to the same place, one after the other
-SHORT_EXTENT_MAX = 32  # longest axis with a kernel of its own
-PACKED_ROW_BYTES_MAX = 1024
-PACKED_BYTES_MIN = 4 * CACHE_LINE_BYTES  # less is not worth the way through scratch memory
 STRIP_LINES = 2  # whole lines that a strip writes of each output row, one after the other
-BLOCK_LINES = 4
 BLOCK_TILES_MAX = 32
-STAGED_LINES_MIN = 8  # with fewer lines too much of an output row is edge
-ALIASED_PITCH_BYTES = 1024  # at such a pitch lines meet in a quarter of a first cache's sets, or fewer
 ALIASED_STREAMS_SOONER = 8
 ELEMENT_BLOCK = 64  # rows and columns of elements moved one by one: the first cache holds the lines of both sides
 
@@ -32,7 +26,7 @@ class Plan:
 
     Attributes:
         problem: the canonical problem.
-        kernel: name of the kernel, a key of ``on_cpu.KERNELS``.
+        kernel: name of the kernel, a key of ``kernels.KERNELS``.
         why: what in the problem chose the kernel.
         stream: whether whole lines are written past the caches.
         rows: the axis that is contiguous in the output, or comes nearest to it.
@@ -57,6 +51,11 @@ class Plan:
     run: int = 1
     offset_in: int = 0
     offset_out: int = 0
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self.problem.itemsize
 
     def __str__(self) -> str:
         problem = self.problem
@@ -107,13 +106,12 @@ def plan_problem(problem: Problem, line_offset: int = 0, streaming_bytes: int = 
     elif rows.stride_out == item and (facing := [axis for axis in outer if abs(axis.stride_in) == item]):
         cols = facing[-1]
         outer.remove(cols)
-        stream = stream or (_aliased(cols.stride_out) and problem.nbytes >= streaming_bytes // ALIASED_STREAMS_SOONER)
+        stream = stream or (is_aliased(cols.stride_out) and problem.nbytes >= streaming_bytes // ALIASED_STREAMS_SOONER)
         plan = _tiles(problem, stream, rows, cols, outer, line_offset)
     else:
         cols, outer = _nearest(outer, than=rows)
-        why = "no two axes are contiguous, one in the input and one in the output"
-        tile = (1, 1)
-        plan = Plan(problem, "single_elements", why, False, rows, cols, tuple(outer), tile, ELEMENT_BLOCK)
+        name, why = SINGLE_ELEMENTS.name, SINGLE_ELEMENTS.why
+        plan = Plan(problem, name, why, False, rows, cols, tuple(outer), (1, 1), ELEMENT_BLOCK)
     return replace(plan, offset_in=problem.offset_in + plan.offset_in, offset_out=problem.offset_out + plan.offset_out)
 
 
@@ -122,16 +120,25 @@ def _runs(problem: Problem, stream: bool, run: int, outer: list[Axis], line_offs
     elements = run // problem.itemsize
     why = f"runs of {run} bytes stay together" if outer else "one run of bytes"
     rows = outer.pop() if outer else UNIT
-    if run >= LONG_RUN_BYTES or rows is UNIT:
-        return Plan(problem, "long_runs", why, stream, rows, Axis(run, 1, 1), tuple(outer), (1, elements), 1)
-    cols, outer = _nearest(outer, than=rows)
-    if stream and run % CACHE_LINE_BYTES == line_offset == 0 and _lines_agree(rows, cols, *outer):
-        height = RUN_ROWS if cols.extent > FEW_OUTPUT_RUNS else 1
-        return Plan(problem, "line_runs", why, stream, rows, cols, tuple(outer), (height, elements), height, run)
-    if (stream or run < CACHE_LINE_BYTES) and rows.stride_out == run:
-        height = max(1, GATHERED_BYTES // run)
-        return Plan(problem, "gathered_runs", why, stream, rows, cols, tuple(outer), (height, elements), height, run)
-    return Plan(problem, "cached_runs", why, False, rows, cols, tuple(outer), (1, elements), RUN_ROWS, run)
+    alone = rows is UNIT
+    if alone or run >= LONG_RUN_BYTES:
+        cols = UNIT
+    else:
+        cols, outer = _nearest(outer, than=rows)
+    in_step = line_offset == 0 and _lines_agree(rows, cols, *outer)
+    layout = Layout(problem.itemsize, rows, cols, run, stream, in_step, alone)
+    name = next(record.name for record in RUNS if record.legal(layout))
+    match name:
+        case "long_runs":
+            height, cols, run = 1, Axis(run, 1, 1), 1
+        case "line_runs":
+            height = RUN_ROWS if cols.extent > FEW_OUTPUT_RUNS else 1
+        case "gathered_runs":
+            height = max(1, GATHERED_BYTES // run)
+        case _:
+            height, stream = RUN_ROWS, False
+    tile = (height if name in ("line_runs", "gathered_runs") else 1), elements
+    return Plan(problem, name, why, stream, rows, cols, tuple(outer), tile, height, run)
 
 
 def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[Axis], line_offset: int) -> Plan:
@@ -143,36 +150,27 @@ def _tiles(problem: Problem, stream: bool, rows: Axis, cols: Axis, outer: list[A
         plan = _tiles(problem, stream, rows, cols, outer, line_offset + offset_out)
         return replace(plan, offset_in=offset_in, offset_out=offset_out)
 
-    item = problem.itemsize
-    lanes = CACHE_LINE_BYTES // item
-    packed_in = rows.stride_in == cols.extent * item
-    packed_out = cols.stride_out == rows.extent * item
-    rest = tuple(outer)
-
-    if packed_in and cols.extent <= SHORT_EXTENT_MAX and cols.extent % lanes and rows.extent >= lanes:
-        height = min(PARTED_BYTES, 8 * LONG_RUN_BYTES // cols.extent) // CACHE_LINE_BYTES * lanes
-        why = f"rows of {cols.extent} are parted"
-        return Plan(problem, "deinterleave", why, stream, rows, cols, rest, (lanes, cols.extent), height)
-    if packed_out and rows.extent <= SHORT_EXTENT_MAX and rows.extent % lanes and cols.extent >= lanes:
-        run = max(1, LONG_RUN_BYTES // (CACHE_LINE_BYTES * rows.extent)) * lanes
-        why = f"{rows.extent} rows are interleaved"
-        return Plan(problem, "interleave", why, stream, rows, cols, rest, (rows.extent, lanes), rows.extent, run)
-
-    tile = _power_of_two(min(rows.extent, lanes)), _power_of_two(min(cols.extent, lanes))
-    square = tile == (lanes, lanes)
-    agree = _lines_agree(cols, *outer) and line_offset % item == 0
-    if stream and square and agree and item <= 2 and _aliased(rows.stride_in):
-        kernel, why, height = "blocked_tiles", "input rows fall on each other in the caches", BLOCK_LINES * lanes
-    elif stream and tile[0] == lanes and agree:
-        kernel, why, height = "streaming_tiles", "output rows start alike in a cache line", STRIP_LINES * lanes
-    elif stream and packed_out and PACKED_BYTES_MIN // tile[1] <= rows.extent * item <= PACKED_ROW_BYTES_MAX:
-        kernel, why, height = "packed_tiles", "short output rows leave together", rows.extent
-    elif stream and square and rows.extent >= STAGED_LINES_MIN * lanes:
-        kernel, why, height = "staged_tiles", "output rows start anywhere in a cache line", BLOCK_LINES * lanes
-    else:
-        kernel, why, height = "cached_tiles", "the caches hold the output, or its rows are short", STRIP_LINES * tile[0]
-    why = f"two axes change places; {why}"
-    return Plan(problem, kernel, why, stream, rows, cols, rest, tile, height, _block_cols(lanes))
+    in_step = _lines_agree(cols, *outer) and line_offset % problem.itemsize == 0
+    layout = Layout(problem.itemsize, rows, cols, 0, stream, in_step)
+    lanes = layout.lanes
+    record = next(record for record in TILES if record.legal(layout))
+    tile, height, run = layout.tile, STRIP_LINES * lanes, _block_cols(lanes)
+    match record.name:
+        case "deinterleave":
+            tile = lanes, cols.extent
+            height = min(PARTED_BYTES, 8 * LONG_RUN_BYTES // cols.extent) // CACHE_LINE_BYTES * lanes
+        case "interleave":
+            tile = rows.extent, lanes
+            height = rows.extent
+            run = max(1, LONG_RUN_BYTES // (CACHE_LINE_BYTES * rows.extent)) * lanes
+        case "packed_tiles":
+            height = rows.extent
+        case "cached_tiles":
+            height = STRIP_LINES * tile[0]
+        case "blocked_tiles" | "staged_tiles":
+            height = BLOCK_LINES * lanes
+    why = f"two axes change places; {record.why}"
+    return Plan(problem, record.name, why, stream, rows, cols, tuple(outer), tile, height, run)
 
 
 def _nearest(axes: list[Axis], than: Axis) -> tuple[Axis, list[Axis]]:
@@ -183,19 +181,9 @@ def _nearest(axes: list[Axis], than: Axis) -> tuple[Axis, list[Axis]]:
     return nearest, [axis for axis in axes if axis is not nearest]
 
 
-def _aliased(pitch: int) -> bool:
-    """Return whether lines so many bytes apart meet in few sets of a cache, where they push each other out."""
-    return pitch % ALIASED_PITCH_BYTES == 0
-
-
 def _lines_agree(*axes: Axis) -> bool:
     """Return whether stepping along the axes keeps the place within a cache line of the output."""
     return all(axis.stride_out % CACHE_LINE_BYTES == 0 for axis in axes)
-
-
-def _power_of_two(extent: int) -> int:
-    """Return the largest power of two that is not larger."""
-    return 1 << (extent.bit_length() - 1)
 
 
 @cache
