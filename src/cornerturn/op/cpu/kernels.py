@@ -1,335 +1,305 @@
 """The CPU kernels: what the planner and the engine know of each, in one record per kernel.
 
-Nothing here needs Numba: a record compiles its kernel when it is asked to.
+A record says when its kernel may fill a box, what that takes, and what the kernel reads of the job. Nothing here needs
+Numba: a kernel is compiled when the engine asks for it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Any
 
-from cornerturn.op.problem import Axis
-from cornerturn.op.strided_view import CACHE_LINE_BYTES
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from cornerturn.op.cpu.vectors import Kernel
+from cornerturn.op.cpu.box import Box, Table
+from cornerturn.op.cpu.machine import LINE_BYTES, byte_lookup
 
-ALIASED_PITCH_BYTES = 1024  # at such a pitch lines meet in a quarter of a first cache's sets, or fewer
-BLOCK_LINES = 4  # whole lines that a block writes of each output row
-LONG_RUN_BYTES = 4096  # runs of at least this length are copied one by one, shorter ones gathered
-SHORT_EXTENT_MAX = 32  # longest axis with a kernel of its own
-PACKED_ROW_BYTES_MAX = 1024
-PACKED_BYTES_MIN = 4 * CACHE_LINE_BYTES  # less is not worth the way through scratch memory
-STAGED_LINES_MIN = 8  # with fewer lines too much of an output row is edge
-SCRATCH_BYTES = 96 * 1024  # enough for every kernel that works on less than a block
-BLOCK_COLUMN_BYTES = (BLOCK_LINES + 1) * CACHE_LINE_BYTES  # scratch of a block, for each of its columns
+VECTOR_BYTES = 16
+SOURCES_MAX = 8  # vectors of the input that one of the output may be put together from
+SOURCES_KNOWN = 3  # up to here the kernel has code for each number of them
+LOOP_NANOSECONDS = 3.5
+RUN_BYTES_MIN = 64  # shorter runs are moved as records
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """What the rules of the kernels look at.
+@dataclass(frozen=True)
+class Filling:
+    """How a kernel fills a box, in numbers.
 
     Attributes:
-        item: bytes per element.
-        rows: the axis that is contiguous in the output, or comes nearest to it.
-        cols: the axis that is contiguous in the input, or comes nearest to it.
-        run: bytes of a run that stays together, 0 where two axes change places.
-        stream: whether the output is large enough to be written past the caches.
-        in_step: whether output rows start at one place of a cache line.
-        alone: whether there is one run, or one row of runs.
+        loops: pairs of offsets, in the input and in what is filled: a kernel fills the box in so many steps.
+        numbers: what the kernel reads beyond the common part of a job; a table stands for the place where it begins.
     """
 
-    item: int
-    rows: Axis
-    cols: Axis
-    run: int
-    stream: bool
-    in_step: bool
-    alone: bool = False
-
-    @property
-    def lanes(self) -> int:
-        """Elements per cache line."""
-        return CACHE_LINE_BYTES // self.item
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the largest tile that is a power of two, and of at most a line each way."""
-        rows, cols = (1 << min(axis.extent, self.lanes).bit_length() - 1 for axis in (self.rows, self.cols))
-        return rows, cols
-
-    @property
-    def is_square(self) -> bool:
-        """Whether both axes hold a line."""
-        return self.tile == (self.lanes, self.lanes)
-
-    @property
-    def packed_in(self) -> bool:
-        """Whether rows follow each other in the input."""
-        return self.rows.stride_in == self.cols.extent * self.item
-
-    @property
-    def packed_out(self) -> bool:
-        """Whether columns follow each other in the output."""
-        return self.cols.stride_out == self.rows.extent * self.item
+    loops: Table
+    numbers: tuple[int | NDArray[Any], ...]
 
 
-class Shape(Protocol):
-    """What a kernel is compiled for, and cut by: a plan has it."""
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes per element."""
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns that the kernel moves at once."""
-
-    @property
-    def run(self) -> int:
-        """Bytes, rows or columns that stay together; the kernel says which."""
-
-    @property
-    def height(self) -> int:
-        """Rows of a strip."""
-
-    @property
-    def rows(self) -> Axis:
-        """The axis that strips cut."""
-
-
-def _strips(shape: Shape) -> int:
-    return -(-shape.rows.extent // shape.height)
-
-
-def _item(shape: Shape) -> int:
-    return shape.itemsize
-
-
-def _run(shape: Shape) -> int:
-    return shape.run
-
-
-def _tile_cols(shape: Shape) -> int:
-    return shape.tile[1]
-
-
-def _block_scratch(shape: Shape) -> int:
-    return SCRATCH_BYTES + shape.run * BLOCK_COLUMN_BYTES
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KernelRecord:
     """What is known of one kernel.
 
     Attributes:
-        name: as plans and guides write it.
-        load: compiles the kernel for a plan, or takes it from Numba's cache.
-        legal: whether it moves a layout right, and is meant for it.
-        why: what in a layout chooses it.
-        place_bytes: bytes of one row at one column.
-        unit: by how many columns it steps.
-        strips: strips of rows, with those for the edges; tickets are groups of them.
-        whole_column: whether a ticket has one unit of columns, down which the kernel carries what it leaves over.
-        scratch_bytes: memory that a thread needs.
+        name: as plans and guides write it; the compiled kernel is kept under it.
+        lesson: what it does, in a few words.
+        build: returns the kernel's Python function, for Numba to compile.
+        fits: whether it can fill a box, into scratch memory or at once into the output.
+        nanoseconds: about what filling a box takes, from the first cache.
+        filling: the numbers it reads, to fill scratch memory or the output.
+        scratch: whether it may fill scratch memory.
     """
 
     name: str
-    load: Callable[[Shape], "Kernel"]
-    legal: Callable[[Layout], bool]
-    why: str = ""
-    place_bytes: Callable[[Shape], int] = _item
-    unit: Callable[[Shape], int] = lambda shape: 1
-    strips: Callable[[Shape], int] = _strips
-    whole_column: bool = False
-    scratch_bytes: Callable[[Shape], int] = lambda shape: SCRATCH_BYTES
+    lesson: str
+    build: Callable[[], Callable[..., None]]
+    fits: Callable[[Box, bool], bool]
+    nanoseconds: Callable[[Box], float]
+    filling: Callable[[Box, bool], Filling]
+    scratch: bool = True
 
 
-def _long_runs(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import runs
-
-    return runs.long_runs()
+def _targets(box: Box, scratch: bool) -> list[int]:
+    return box.scratch_strides if scratch else box.strides_out
 
 
-def _line_runs(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import runs
-
-    return runs.line_runs()
+def _pairs(box: Box, axes: tuple[int, ...], targets: list[int]) -> Table:
+    return np.stack([box.offsets(axes, box.strides_in), box.offsets(axes, targets)], axis=1)
 
 
-def _gathered_runs(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import runs
-
-    return runs.gathered_runs(min(16, max(shape.itemsize, 1 << (shape.run - 1).bit_length())))
+# Tiles
 
 
-def _cached_runs(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import runs
+@dataclass(frozen=True)
+class _Tile:
+    """A square that a kernel transposes in registers: elements along a side, and about what it takes."""
 
-    return runs.cached_runs(shape.itemsize)
-
-
-def _single_elements(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import runs
-
-    return runs.single_elements(shape.itemsize)
+    side: int
+    nanoseconds: float
 
 
-def _deinterleave(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import short_axes
-
-    return short_axes.deinterleave(shape.itemsize, shape.tile[1])
-
-
-def _interleave(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import short_axes
-
-    return short_axes.interleave(shape.itemsize, shape.tile[0])
+_TILES = {
+    1: (_Tile(16, 14.5), _Tile(4, 2.1)),
+    2: (_Tile(16, 15.5), _Tile(4, 2.1)),
+    4: (_Tile(8, 5.2), _Tile(4, 2.5)),
+    8: (_Tile(8, 9.0), _Tile(4, 2.6)),
+    16: (_Tile(4, 4.4), _Tile(2, 1.5)),
+}
+"""By bytes of an element: the large square, and the one for short axes."""
 
 
-def _blocked_tiles(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import tiles
+def _tiles_record(item: int) -> KernelRecord:
+    large, small = _TILES[item]
 
-    return tiles.blocked_tiles(shape.itemsize)
+    def count(box: Box, tile: _Tile) -> int:
+        rows, cols = (box.elements(axes) for axes in box.matrix)
+        return -(-rows // tile.side) * -(-cols // tile.side)
+
+    def legal(box: Box, tile: _Tile) -> bool:
+        return min(box.elements(axes) for axes in box.matrix) >= tile.side
+
+    def best(box: Box) -> _Tile:
+        return min((tile for tile in (large, small) if legal(box, tile)), key=lambda t: count(box, t) * t.nanoseconds)
+
+    def build() -> Callable[..., None]:
+        from cornerturn.op.cpu import fill
+
+        return fill.tiles(item, large.side, small.side)
+
+    def filling(box: Box, scratch: bool) -> Filling:
+        rows, cols = box.matrix
+        targets = _targets(box, scratch)
+        back = [number for number in cols if box.strides_in[number] < 0]
+        turned = {number: (-1 if number in back else 1) * targets[number] for number in cols}
+        loops = _pairs(box, box.rest(rows, cols), targets)
+        loops += [sum((box.chunks[n] - 1) * table[n] for n in back) for table in (box.strides_in, targets)]
+        row_offsets, col_offsets = box.offsets(rows, box.strides_in), box.offsets(cols, turned)
+        is_small = int(best(box) is small)
+        return Filling(loops, (len(row_offsets), row_offsets, len(col_offsets), col_offsets, is_small))
+
+    def nanoseconds(box: Box) -> float:
+        tile = best(box)
+        loops = box.elements(box.rest(*box.matrix))
+        return loops * (LOOP_NANOSECONDS + count(box, tile) * tile.nanoseconds)
+
+    return KernelRecord(
+        f"tiles_{item}",
+        "two axes change places, square by square in registers",
+        build,
+        lambda box, scratch: box.item == item and legal(box, small),
+        nanoseconds,
+        filling,
+    )
 
 
-def _streaming_tiles(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import tiles
-
-    return tiles.streaming_tiles(shape.itemsize, shape.tile[1])
+# Records: runs of bytes that stay together, single elements among them
 
 
-def _packed_tiles(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import tiles
-
-    return tiles.packed_tiles(shape.itemsize, *shape.tile)
-
-
-def _staged_tiles(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import tiles
-
-    return tiles.staged_tiles(shape.itemsize)
+def _record_axes(box: Box) -> tuple[int, ...]:
+    """Axes that are contiguous on both sides."""
+    inner = box.y_order[:1]
+    together = inner and box.strides_in[inner[0]] == box.strides_out[inner[0]] == box.item
+    return inner if together else ()
 
 
-def _cached_tiles(shape: Shape) -> "Kernel":
-    from cornerturn.op.cpu import tiles
-
-    return tiles.cached_tiles(shape.itemsize, *shape.tile)
+def _record_bytes(box: Box) -> int:
+    return box.elements(_record_axes(box)) * box.item
 
 
-def _has_line_runs(layout: Layout) -> bool:
-    return layout.stream and layout.in_step and layout.run % CACHE_LINE_BYTES == 0
+def _width(nbytes: int) -> int:
+    """Return the bytes that one load takes of a record."""
+    return min(VECTOR_BYTES, 1 << (nbytes - 1).bit_length())
 
 
-def is_aliased(pitch: int) -> bool:
-    """Return whether lines so many bytes apart meet in few sets of a cache, where they push each other out."""
-    return pitch % ALIASED_PITCH_BYTES == 0
+def _records_axes(box: Box) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Axes along which records follow each other in what is filled, and all others."""
+    record = _record_axes(box)
+    inner = tuple(number for number in box.y_run if number not in record)
+    return inner, box.rest(record, inner)
 
 
-RUNS = (
-    KernelRecord(
-        "long_runs",
-        _long_runs,
-        lambda layout: layout.alone or layout.run >= LONG_RUN_BYTES,
-        place_bytes=lambda shape: 1,
-        unit=lambda shape: CACHE_LINE_BYTES,
-    ),
-    KernelRecord("line_runs", _line_runs, _has_line_runs, place_bytes=_run),
-    KernelRecord(
-        "gathered_runs",
-        _gathered_runs,
-        lambda layout: (layout.stream or layout.run < CACHE_LINE_BYTES) and layout.rows.stride_out == layout.run,
-        place_bytes=_run,
-    ),
-    KernelRecord("cached_runs", _cached_runs, lambda layout: True, place_bytes=_run),
-)
-"""Kernels for moves whose innermost axis stays, the first legal one first."""
+def _records_record(width: int) -> KernelRecord:
+    def fits(box: Box, scratch: bool) -> bool:
+        nbytes = _record_bytes(box)
+        return _width(nbytes) == width and (scratch or nbytes % width == 0)
 
-TILES = (
-    KernelRecord(
-        "deinterleave",
-        _deinterleave,
-        lambda layout: (
-            layout.packed_in
-            and layout.cols.extent <= SHORT_EXTENT_MAX
-            and layout.cols.extent % layout.lanes > 0
-            and layout.rows.extent >= layout.lanes
-        ),
-        "short rows are parted",
-        unit=_tile_cols,
-    ),
-    KernelRecord(
-        "interleave",
-        _interleave,
-        lambda layout: (
-            layout.packed_out
-            and layout.rows.extent <= SHORT_EXTENT_MAX
-            and layout.rows.extent % layout.lanes > 0
-            and layout.cols.extent >= layout.lanes
-        ),
-        "a few rows are interleaved",
-        unit=_run,
-    ),
-    KernelRecord(
-        "blocked_tiles",
-        _blocked_tiles,
-        lambda layout: (
-            layout.stream
-            and layout.is_square
-            and layout.in_step
-            and layout.item <= 2
-            and is_aliased(layout.rows.stride_in)
-        ),
-        "input rows fall on each other in the caches",
-        unit=_run,
-        strips=lambda shape: _strips(shape) + 1,
-        scratch_bytes=_block_scratch,
-    ),
-    KernelRecord(
-        "streaming_tiles",
-        _streaming_tiles,
-        lambda layout: layout.stream and layout.tile[0] == layout.lanes and layout.in_step,
-        "output rows start alike in a cache line",
-        unit=_tile_cols,
-        strips=lambda shape: _strips(shape) + 1,
-    ),
-    KernelRecord(
-        "packed_tiles",
-        _packed_tiles,
-        lambda layout: (
-            layout.stream
-            and layout.packed_out
-            and PACKED_BYTES_MIN // layout.tile[1] <= layout.rows.extent * layout.item <= PACKED_ROW_BYTES_MAX
-        ),
-        "short output rows leave together",
-        unit=_tile_cols,
-    ),
-    KernelRecord(
-        "staged_tiles",
-        _staged_tiles,
-        lambda layout: layout.stream and layout.is_square and layout.rows.extent >= STAGED_LINES_MIN * layout.lanes,
-        "output rows start anywhere in a cache line",
-        unit=_run,
-        strips=lambda shape: _strips(shape) + 1,
-        whole_column=True,
-        scratch_bytes=_block_scratch,
-    ),
-    KernelRecord(
-        "cached_tiles",
-        _cached_tiles,
-        lambda layout: True,
-        "the caches hold the output, or its rows are short",
-        unit=_tile_cols,
-        strips=lambda shape: -(-(shape.rows.extent + shape.tile[0] - 1) // shape.height),  # one may begin above row 0
-    ),
-)
-"""Kernels for moves in which two axes change places, the first legal one first."""
+    def nanoseconds(box: Box) -> float:
+        nbytes = _record_bytes(box)
+        inner, outer = _records_axes(box)
+        each = 0.33 if nbytes == width else 0.45 + 0.4 * -(-nbytes // width)
+        return box.elements(outer) * (LOOP_NANOSECONDS + box.elements(inner) * each)
 
-SINGLE_ELEMENTS = KernelRecord(
-    "single_elements",
-    _single_elements,
-    lambda layout: True,
-    "no two axes are contiguous, one in the input and one in the output",
-)
+    def build() -> Callable[..., None]:
+        from cornerturn.op.cpu import fill
 
-KERNELS = {record.name: record for record in (*RUNS, *TILES, SINGLE_ELEMENTS)}
+        return fill.records(width)
+
+    def filling(box: Box, scratch: bool) -> Filling:
+        nbytes = _record_bytes(box)
+        inner, outer = _records_axes(box)
+        offsets = box.offsets(inner, box.strides_in)
+        safe = box.high_in - -(-nbytes // width) * width
+        return Filling(_pairs(box, outer, _targets(box, scratch)), (len(offsets), offsets, nbytes, safe))
+
+    return KernelRecord(
+        f"records_{width}",
+        "elements are gathered one by one",
+        build,
+        fits,
+        nanoseconds,
+        filling,
+    )
+
+
+# Vectors put together out of a few of the input
+
+
+def _reach(box: Box) -> tuple[int, int]:
+    """Offsets in the input where the bytes of the first run of the output begin and end."""
+    steps = [(box.chunks[number] - 1) * box.strides_in[number] for number in box.y_run]
+    return sum(min(0, step) for step in steps), sum(max(0, step) for step in steps) + box.item
+
+
+def _byte_offsets(box: Box) -> Table:
+    """Offsets in the input of the bytes of the output's first run, a row per vector; the last is moved inwards."""
+    elements = box.offsets(box.y_run, box.strides_in)
+    places = (elements[:, None] + np.arange(box.item)).reshape(-1)
+    first = np.minimum(np.arange(0, box.run_bytes, VECTOR_BYTES), box.run_bytes - VECTOR_BYTES)
+    return places[first[:, None] + np.arange(VECTOR_BYTES)]
+
+
+def _sources(box: Box, places: Table) -> list[Table]:
+    """Return, source by source, where in the input the vectors begin that hold the bytes at ``places``."""
+    sources: list[Table] = []
+    low, high = _reach(box)
+    left = places
+    gone = np.int64(1 << 62)
+    while (left < gone).any():
+        if len(sources) == SOURCES_MAX:
+            return []
+        lowest = left.min(axis=1)
+        begin = np.minimum(lowest, high - VECTOR_BYTES)
+        sources.append(np.where(lowest < gone, begin, low))
+        left = np.where(left < begin[:, None] + VECTOR_BYTES, gone, left)
+    return sources
+
+
+def _sources_seen(box: Box) -> int:
+    """Return how many sources the first vectors of a run need, 0 if it is too many."""
+    places = _byte_offsets(box)
+    return len(_sources(box, places[: min(len(places), 16)]))
+
+
+def _vectors_record() -> KernelRecord:
+    def fits(box: Box, scratch: bool) -> bool:
+        low, high = _reach(box)
+        enough = box.run_bytes >= VECTOR_BYTES and high - low >= VECTOR_BYTES
+        return bool(byte_lookup()) and box.item < VECTOR_BYTES and enough and _sources_seen(box) > 0
+
+    def nanoseconds(box: Box) -> float:
+        vectors = -(-box.run_bytes // VECTOR_BYTES)
+        sources = _sources_seen(box)
+        each = 0.35 + 0.31 * sources + (1.4 if sources > SOURCES_KNOWN else 0)
+        return box.elements(box.rest(box.y_run)) * (LOOP_NANOSECONDS + vectors * each)
+
+    def build() -> Callable[..., None]:
+        from cornerturn.op.cpu import fill
+
+        return fill.vectors()
+
+    def filling(box: Box, scratch: bool) -> Filling:
+        places = _byte_offsets(box)
+        sources = _sources(box, places)
+        goals = np.minimum(np.arange(0, box.run_bytes, VECTOR_BYTES), box.run_bytes - VECTOR_BYTES)
+        table = np.stack([goals, *sources], axis=1)
+        begins = np.stack(sources, axis=1)[:, :, None]
+        found = places[:, None, :] - begins
+        inside = (found >= 0) & (found < VECTOR_BYTES)
+        masks = np.where(inside, found, 128).astype(np.uint8)  # a byte that two sources hold comes from both, alike
+        loops = _pairs(box, box.rest(box.y_run), _targets(box, scratch))
+        return Filling(loops, (len(table), table.reshape(-1), len(sources), masks.reshape(-1).view(np.int64)))
+
+    return KernelRecord(
+        "vectors",
+        "vectors are put together out of a few of the input",
+        build,
+        fits,
+        nanoseconds,
+        filling,
+    )
+
+
+# Runs that stay together
+
+
+def _runs_record() -> KernelRecord:
+    def build() -> Callable[..., None]:
+        from cornerturn.op.cpu import fill
+
+        return fill.runs()
+
+    def nanoseconds(box: Box) -> float:
+        return box.elements(box.rest(_record_axes(box))) * (1.5 + _record_bytes(box) / LINE_BYTES)
+
+    def filling(box: Box, scratch: bool) -> Filling:
+        return Filling(_pairs(box, box.rest(_record_axes(box)), box.strides_out), ())
+
+    return KernelRecord(
+        "runs",
+        "runs of bytes stay together",
+        build,
+        lambda box, scratch: not scratch and _record_bytes(box) >= RUN_BYTES_MIN,
+        nanoseconds,
+        filling,
+        scratch=False,
+    )
+
+
+KERNELS = {
+    record.name: record
+    for record in (
+        *map(_tiles_record, _TILES),
+        *map(_records_record, (1, 2, 4, 8, 16)),
+        _vectors_record(),
+        _runs_record(),
+    )
+}
 """Every record by its name."""
