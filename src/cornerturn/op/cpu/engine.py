@@ -7,6 +7,7 @@ threading layers do not offer that: ``workqueue`` ends the process when two thre
 forked child launches.
 """
 
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -80,11 +81,12 @@ def thread_count() -> int:
     Never more than there are processors for this process.
     """
     import numba
-    from numba.np.ufunc import parallel
 
     # get_num_threads starts Numba's own threads, which nobody needs before somebody has set a number
-    count: int = numba.get_num_threads() if parallel._is_initialized else numba.config.NUMBA_NUM_THREADS
-    return min(count, processors())
+    parallel = sys.modules.get("numba.np.ufunc.parallel")
+    is_set = parallel is not None and parallel._is_initialized
+    asked: int = numba.get_num_threads() if is_set else numba.config.NUMBA_NUM_THREADS
+    return min(asked, processors())
 
 
 def _work(launch: _Launch, source: int, destination: int, counter: NDArray[np.int64], owners: object) -> None:
