@@ -1,12 +1,12 @@
-# make run    set up .venv if need be, then run the laboratory; choose with ARGS="naive --size 4096x4096"
-# make test   set up .venv if need be, then lint, type-check and test
-# make lint   only lint and type-check
-# make clean  remove .venv and everything that tools left behind
+# make run    set up .venv if needed, then run the laboratory; choose with ARGS="naive --size 4096x4096"
+# make test   set up .venv if needed, then lint, type-check, check the floors and test
+# make lint   only lint, type-check and check the floors: that imports point down
+# make clean  remove .venv and everything that the tools left behind
 #
-# make test-frameworks  install PyTorch, JAX, OpenCV and MKL into .venv too, and test what stands on them. That is a
-#                       large download: TORCH=... is the requirement that pip gets, so that you may choose the build.
+# make test-frameworks  install PyTorch, JAX, OpenCV and MKL into .venv too, and run the tests that need them. That is
+#                       a large download. TORCH=... is the requirement for pip, so that you can choose the build.
 #
-# PYTHON=python3.12 chooses the interpreter that .venv is made from; one that exists already must be of it.
+# PYTHON=python3.12 chooses the interpreter of .venv. An existing .venv must have been made from the same one.
 
 PYTHON ?= python3
 ARGS ?= --family handwritten --family textbook --family cute --family controls --size 1024x1024
@@ -23,28 +23,29 @@ test: lint
 	$(BIN)/pytest
 
 test-frameworks: .venv/frameworks.installed
-	$(BIN)/pytest tests/op/adapters tests/measure/test_compare.py tests/measure/test_peers_gpu.py
+	$(BIN)/pytest tests/op/adapters tests/measure/test_peers_cpu.py tests/measure/test_peers_gpu.py
 
 lint: .venv/test.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 .venv/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo 'error: $(PYTHON) is not Python 3.11 or newer: choose one with make PYTHON=...' >&2; exit 2; }
 	$(PYTHON) -m venv .venv
 
-# A PYTHON that was asked for is not passed over in silence because there is a .venv.
+# If PYTHON is given, an existing .venv of another interpreter is an error, not a reason to ignore PYTHON.
 same-python:
 ifneq ($(origin PYTHON),file)
 	@command -v '$(PYTHON)' >/dev/null || { echo 'error: $(PYTHON) is not found: choose another PYTHON' >&2; exit 2; }
 	@test ! -x $(BIN)/python || \
 		test "$$($(BIN)/python -c $(IDENTITY))" = "$$($(PYTHON) -c $(IDENTITY))" || \
-		{ echo 'error: .venv was not made from $(PYTHON): make clean first, or leave PYTHON out' >&2; exit 2; }
+		{ echo 'error: .venv was not made from $(PYTHON): make clean first, or omit PYTHON' >&2; exit 2; }
 endif
 
-# A stamp is newer than pyproject.toml, or pip runs again.
+# pip runs again whenever pyproject.toml is newer than the stamp.
 .venv/run.installed: pyproject.toml | same-python .venv/bin/pip
 	$(BIN)/python -m pip install --quiet --editable '.[gpu,cute]'
 	@touch $@

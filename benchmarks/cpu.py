@@ -2,8 +2,8 @@
 
     python benchmarks/cpu.py [--case 8192x8192 ...] [--dtype float32 ...] [--rounds 9] [--threads N]
 
-The roof is the faster of two copies of as many bytes: halves by NumPy, one a thread, and this package's own. All run in
-turn, round after round; a round starts when no other process runs, or after a short while. `cornerturn compare`
+The roof is the faster of two copies of as many bytes: halves by NumPy, one per thread, and this package's own. All run
+in turn, round after round; a round starts when no other process runs, or after a short while. `cornerturn compare`
 is the whole comparison, with other libraries and every result checked.
 """
 
@@ -18,7 +18,8 @@ import numba
 import numpy as np
 
 from cornerturn import transpose
-from cornerturn.measure.cases import DTYPES, LARGE, Case, parse_case
+from cornerturn.measure.cases import DTYPES, Case
+from cornerturn.measure.groups import LARGE, parse_case
 from cornerturn.op.cpu.engine import thread_count
 from cornerturn.op.cpu.plan import plan_move
 from cornerturn.op.strided_view import AnyArray, empty_c_order, view_of

@@ -17,7 +17,7 @@ from cornerturn.lab import distinct
 
 @cuda.jit
 def naive(x, y):
-    """One element a thread: read along a row, write down a column."""
+    """One element per thread: read along a row, write down a column."""
     col = cuda.blockIdx.x * 32 + cuda.threadIdx.x
     row = cuda.blockIdx.y * 32 + cuda.threadIdx.y
     if row < x.shape[0] and col < x.shape[1]:
@@ -26,7 +26,7 @@ def naive(x, y):
 
 @cuda.jit
 def shared_padding(x, y):
-    """Through a padded 32 x 33 tile, four rows a thread."""
+    """Through a padded 32 x 33 tile, four rows per thread."""
     tile = cuda.shared.array((32, 33), uint32)
     across, down = cuda.threadIdx.x, cuda.threadIdx.y
     first_row, first_col = cuda.blockIdx.y * 32, cuda.blockIdx.x * 32

@@ -1,12 +1,14 @@
 """One move by a production kernel on the emulator, checked whole."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from cornerturn.emulator import Emulation, Memory, emulate
 from cornerturn.emulator.memory import Allocation
-from cornerturn.kernels.production import Production
+from cornerturn.kernels.production.axes import MoveAxis
+from cornerturn.kernels.production.device_code import Production
 from cornerturn.toolchain import compile_source
 
 
@@ -44,3 +46,10 @@ def launched(
         shared_bytes=launch.shared_bytes,
         blocks=blocks,
     )
+
+
+def moved_axes(shape: tuple[int, ...], order: tuple[int, ...], element: int) -> list[MoveAxis]:
+    """The axes of ``x.transpose(order)`` into a C-contiguous y."""
+    strides_in = [element * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    result = [shape[axis] for axis in order]
+    return [(shape[axis], strides_in[axis], element * math.prod(result[k + 1 :])) for k, axis in enumerate(order)]

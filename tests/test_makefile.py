@@ -1,4 +1,4 @@
-"""What make says before it installs anything."""
+"""The checks of make before it installs anything."""
 
 import shutil
 import subprocess
@@ -32,13 +32,13 @@ def make(tmp_path: Path):
 
 
 @pytest.mark.parametrize("python", [[], [f"PYTHON={sys.executable}"]])
-def test_a_venv_of_the_python_asked_for_serves(make, python: list[str]):
+def test_a_venv_of_the_given_python_is_used(make, python: list[str]):
     done = make("run", *python)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("ran\n")
 
 
-def test_a_python_that_is_not_there_is_said_to_be_so(make):
+def test_a_python_that_is_not_there_is_named(make):
     done = make("run", "PYTHON=python3.99")
     assert done.returncode == 2
     assert "error: python3.99 is not found: choose another PYTHON\n" in done.stderr
@@ -46,11 +46,11 @@ def test_a_python_that_is_not_there_is_said_to_be_so(make):
     assert "ran" not in done.stdout
 
 
-def test_a_venv_of_another_python_is_not_taken_in_silence(make, tmp_path: Path):
+def test_a_venv_of_another_python_is_an_error(make, tmp_path: Path):
     other = tmp_path / "other-python"
     other.write_text("#!/bin/sh\necho /other 3 99\n")
     other.chmod(0o755)
     done = make("run", f"PYTHON={other}")
     assert done.returncode == 2
-    assert f"error: .venv was not made from {other}: make clean first, or leave PYTHON out\n" in done.stderr
+    assert f"error: .venv was not made from {other}: make clean first, or omit PYTHON\n" in done.stderr
     assert "ran" not in done.stdout

@@ -17,19 +17,13 @@ def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that the command can answer an interrupt from the first moment."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = _version() if name == "__version__" else getattr(import_module("cornerturn.op.transpose"), name)
+    if name == "__version__":
+        value: Any = import_module("cornerturn.version").package_version()
+    else:
+        value = getattr(import_module("cornerturn.op.transpose"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("cornerturn")
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "0.1.0"

@@ -11,10 +11,10 @@ from cornerturn import signals
 
 
 def main() -> None:
-    """Run the command; whatever ends it, also while it is still being imported, it tidies up and says it in a line."""
+    """Run the command; whatever ends it, even during its imports, it tidies up and reports it in one line."""
     number = signals.run(_command)
     if number == signal.SIGINT:
-        with suppress(OSError):  # nobody listens
+        with suppress(OSError):  # the reader is gone
             print("error: interrupted", file=sys.stderr)
     if number is not None:
         _leave(128 + number)  # what a shell would report
@@ -30,10 +30,10 @@ def _command() -> None:
 
 
 def _leave(status: int) -> NoReturn:
-    """End without taking down modules: what was cut short in C libraries, or in their import, may not survive that."""
+    """End without tearing down modules: C libraries that were interrupted might crash in it."""
     atexit._run_exitfuncs()
     for stream in filter(None, (sys.stdout, sys.stderr)):
-        with suppress(OSError, ValueError):  # nobody listens, or it is closed
+        with suppress(OSError, ValueError):  # the reader is gone, or it is closed
             stream.flush()
     os._exit(status)
 

@@ -25,11 +25,15 @@ class EmulatorError(CornerturnError, RuntimeError):
 
 
 class LaunchError(EmulatorError):
-    """A launch that breaks a rule of the hardware: too many threads a block, too much shared memory."""
+    """A launch that breaks a rule of the hardware: too many threads per block, too much shared memory."""
 
 
 class BarrierError(EmulatorError):
     """A barrier that can never complete, because not all threads reach it: a GPU would hang."""
+
+
+class PtxError(EmulatorError):
+    """PTX text that cannot be read: the kernel is not in it, it is cut off, or a statement is not known."""
 
 
 class MissingExtraError(CornerturnError, ImportError):

@@ -23,7 +23,7 @@ from cornerturn.errors import UsageError
 
 _HEADER_LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}  # by version of the format
 _HEADER_CHARACTERS = 10_000  # at most, as for numpy.load: parsing text of any length is not safe
-_ADDRESSABLE = 2**63 - 1  # bytes of an array, extents of zero left out, as NumPy counts
+_ADDRESSABLE = 2**63 - 1  # bytes of an array, extents of zero omitted, as NumPy counts
 TEXT_BYTES = 8 << 20
 _TEMPORARY = ".cornerturn.tmp"
 _DISK_IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -35,7 +35,7 @@ class NpyHeader:
 
     Attributes:
         shape: extent of each axis.
-        fortran_order: whether the first axis is the one that lies contiguous.
+        fortran_order: whether the first axis is the contiguous one.
         dtype: of plain elements, any byte order.
         offset: bytes before the first element.
     """
@@ -93,7 +93,7 @@ def read_npy_header(path: Path) -> NpyHeader:
         raise refuse(path, "no such file") from error
     except OSError as error:
         raise refuse(path, str(error.strerror)) from error
-    except Exception as error:  # NumPy's header parser lets through whatever its tokenizer raises
+    except Exception as error:  # NumPy's header parser lets through all that its tokenizer raises
         raise refuse(path, f"damaged .npy header: {error}") from error
     if any(type(extent) is not int or extent < 0 for extent in header.shape):  # NumPy's parser takes True for 1
         raise refuse(path, f"damaged .npy header: its shape is {header.shape}")
@@ -191,7 +191,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file that takes the place of ``path`` when the block ends well, and else vanishes.
 
     A link is written through, and a file that is replaced keeps its permissions. Where its folder cannot be written,
-    it is overwritten when the block ends well, which is no single step.
+    it is overwritten when the block ends well, which is not a single step.
 
     Raises:
         UsageError: ``path`` cannot be written, or its disk is full.
@@ -281,7 +281,7 @@ def _is_same(found: os.stat_result, descriptor: int) -> bool:
 
 
 def _real(path: Path) -> Path:
-    """Where ``path`` leads; unlike ``Path.resolve``, a circle of links is no error."""
+    """Where ``path`` leads; unlike ``Path.resolve``, a circle of links is not an error."""
     return Path(os.path.realpath(path))
 
 

@@ -1,8 +1,8 @@
 """Signals that end the command: each is raised as an exception, and raised again where a library swallowed that.
 
-A handler runs between any two steps of the main thread. Where it interrupts a callback from C, a finalizer or what
-stands under ``except BaseException``, its exception goes no further, and the program would go on as if nothing had
-happened. So the exception comes back soon after it has gone, until `run` has taken it.
+A handler runs between any two steps of the main thread. Where it interrupts a callback from C, a finalizer or the body
+of an ``except BaseException``, its exception goes no further, and the program would go on as if nothing had happened.
+So the exception is raised again soon after it was dropped, until `run` has caught it.
 """
 
 import signal
@@ -14,14 +14,14 @@ from types import FrameType, TracebackType
 _NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
 _HAS_TIMER = hasattr(signal, "setitimer")
-_SOON, _LATER = 0.01, 2.0  # seconds until it comes back: once it has gone, or while somebody keeps it
+_SOON, _LATER = 0.01, 2.0  # seconds until it is raised again: after it was dropped, or while it is being handled
 
 _is_working = False
 _asked: int | None = None
 
 
 class Ended(BaseException):
-    """A signal ends the program; no ``KeyboardInterrupt`` or ``SystemExit``, at which C code may print or exit."""
+    """A signal ends the program; not a ``KeyboardInterrupt`` or ``SystemExit``, at which C code may print or exit."""
 
     def __del__(self) -> None:
         if _is_working:
@@ -29,12 +29,12 @@ class Ended(BaseException):
 
 
 def run(work: Callable[[], None]) -> int | None:
-    """Do the last work of a program, which SIGINT, SIGTERM or SIGHUP ends; they are ignored from then on.
+    """Do the last work of a program, which SIGINT, SIGTERM or SIGHUP ends; afterwards they are ignored.
 
-    One that is ignored already, as SIGHUP is under ``nohup``, stays so.
+    A signal that is ignored already, as SIGHUP is under ``nohup``, stays ignored.
 
     Returns:
-        The number of the signal; what ``work`` raised, because of it or not, is dropped then. None without one.
+        The number of the signal, and then anything that ``work`` raised is dropped; None without a signal.
 
     Raises:
         BaseException: ``work`` raised it, and there was no signal.
@@ -52,9 +52,9 @@ def run(work: Callable[[], None]) -> int | None:
                 if _asked is None:
                     work()
             finally:
-                _is_working = False  # first of all: a handler runs at calls only, and raises nothing any more
+                _is_working = False  # first: a handler runs only at calls, and now raises nothing
                 for number in caught:
-                    signal.signal(number, signal.SIG_IGN)  # an interpreter that shuts down is no place for handlers
+                    signal.signal(number, signal.SIG_IGN)  # no handler may run while the interpreter shuts down
                 if _HAS_TIMER:
                     signal.setitimer(signal.ITIMER_REAL, 0)
                     signal.signal(signal.SIGALRM, signal.SIG_IGN)

@@ -1,12 +1,10 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from cornerturn.cli import bench_commands, main
-from cornerturn.errors import DeviceError
-from cornerturn.lab import counters
-from cornerturn.lab.counters import COUNTERS
+from .command import assert_refused, run
+
+pytestmark = pytest.mark.usefixtures("no_gpu")
 
 RIGHT = """// cornerturn: block=32,8 grid=ceil(cols/32),ceil(rows/8)
 __global__ void turn(const float* x, float* y, int rows, int cols) {
@@ -15,19 +13,6 @@ __global__ void turn(const float* x, float* y, int rows, int cols) {
 }
 """
 WRONG = RIGHT.replace("r < rows && ", "")
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-@pytest.fixture(autouse=True)
-def _no_gpu(monkeypatch):
-    def refuse():
-        raise DeviceError("no GPU in tests")
-
-    monkeypatch.setattr(bench_commands, "open_device", refuse)
-    monkeypatch.setattr(bench_commands, "unavailable_reason", lambda: "no GPU in tests")
 
 
 @pytest.fixture
@@ -77,7 +62,7 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--grid", "open('x')"], "\"open('x')\" is no arithmetic"),
+            (["--grid", "open('x')"], "\"open('x')\" is not arithmetic"),
             (["--grid", "cols/32"], "cols / 32 is not whole for cols = 97"),
             (["--size", "0x1"], "'0x1' is not ROWSxCOLS"),
             (["--block", "2000"], "block (2000, 1, 1) of kernel turn: along x it must be between 1 and 1024"),
@@ -88,15 +73,10 @@ class TestCheck:
         ],
     )
     def test_bad_usage(self, file, arguments, message):
-        done = run("check", file(RIGHT), *arguments)
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert message in done.stderr
-        assert done.stderr.count("\n") == 1
+        assert_refused(["check", file(RIGHT), *arguments], message)
 
     def test_a_file_that_is_not_there(self, tmp_path):
-        done = run("check", tmp_path / "none.cu")
-        assert done.exit_code == 2
-        assert "no such file" in done.stderr
+        assert_refused(["check", tmp_path / "none.cu"], "no such file")
 
 
 class TestLessons:
@@ -116,7 +96,7 @@ class TestLessons:
         done = run("lessons", "padding", "--size", "64x64", "--device", "emulator")
         assert (done.exit_code, done.stderr) == (0, "")
         assert "padding: holds\n" in done.stdout
-        assert "shared_no_padding: 32 wavefronts a shared load request" in done.stdout
+        assert "shared_no_padding: 32 wavefronts per shared load request" in done.stdout
         assert "1 of 1 lesson with evidence holds here" in done.stdout
 
     def test_evidence_that_cannot_be_computed_fails(self):
@@ -125,39 +105,8 @@ class TestLessons:
         assert "diagonal: no evidence" in done.stdout
 
     def test_unknown_name(self):
-        done = run("lessons", "swizle")
-        assert done.exit_code == 2
-        assert "did you mean 'swizzle'?" in done.stderr
+        assert_refused(["lessons", "swizle"], "did you mean 'swizzle'?")
 
-
-class TestCounters:
-    def test_without_a_gpu(self):
-        done = run("bench", "naive", "--counters")
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert done.stderr.startswith("error: no GPU in tests: --counters needs an NVIDIA GPU with its driver; ")
-
-    @pytest.mark.parametrize("option", [["--cold"], ["--plot", "x.svg"], ["--device", "emulator"]])
-    def test_what_it_excludes(self, option):
-        done = run("bench", "--counters", *option)
-        assert done.exit_code == 2
-        assert "--counters needs a GPU, and excludes" in done.stderr
-
-    @pytest.mark.parametrize(("extra", "status"), [(0, 0), (1, 1)])
-    def test_both_are_shown(self, monkeypatch, tmp_path, extra, status):
-        facts = type("Facts", (), {"arch": "sm_90", "name": "a GPU"})
-        device = type("Device", (), {"facts": facts, "free_bytes": lambda self: 1 << 30})()
-        monkeypatch.setattr(bench_commands, "open_device", lambda: device)
-        monkeypatch.setattr(bench_commands.environment, "device_record", lambda device: {"kind": "gpu"})
-
-        def measure(names, shape):
-            real = counters.run_emulated(counters.find(names[0]), counters.distinct(*shape)).emulation.accesses
-            return [{name: value + extra for name, value in counters.emulated_counters(real).items()} for _ in names]
-
-        monkeypatch.setattr(counters, "measure", measure)
-        path = tmp_path / "out.json"
-        done = run("bench", "naive", "--counters", "--size", "64x64", "--json", path)
-        assert done.exit_code == status, done.stderr
-        assert "64 x 64, 4-byte elements, a GPU (sm_90)" in done.stdout
-        assert f"{1 - extra} of 1 kernels count alike" in done.stdout
-        (result,) = json.loads(path.read_text())["results"]
-        assert set(result["emulated"]) == set(result["measured"]) == {counter.name for counter in COUNTERS}
+    def test_a_file_that_cannot_be_written_is_said_before_the_work(self):
+        message = "missing/out: cannot be written: No such file or directory"
+        assert_refused(["lessons", "--json", "missing/out"], message)

@@ -7,11 +7,12 @@ from click.testing import CliRunner, Result
 from cornerturn.cli import bench_commands, main, tune_commands
 from cornerturn.errors import DeviceError
 from cornerturn.gpu import DeviceFacts
+from cornerturn.kernels.production.h200 import H200
 from cornerturn.measure.tune import Choice, decisions
 from cornerturn.op.gpu import tuned
-from cornerturn.op.gpu.tuned import DEFAULT, Target, store, tiles_path, tuned_elements
+from cornerturn.op.gpu.tuned import store, tiles_path, tuned_elements
 
-H200 = Target("sm_90", "NVIDIA H200", 132)
+DEVICE = DeviceFacts(0, "NVIDIA H200", "sm_90", 132, 60 << 20, 140 << 30, True, "13.0")
 CHOICES = {
     2: [
         Choice(
@@ -28,7 +29,7 @@ def run(*arguments: object) -> Result:
 
 
 class FakeDevice:
-    facts = DeviceFacts(0, "NVIDIA H200", "sm_90", 132, 60 << 20, 140 << 30, True, "13.0")
+    facts = DEVICE
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +39,13 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     def tune_device(device, elements, progress):
         for element in elements:
             progress(0, "at work", 0.5)
-            store(H200, DEFAULT, [element])
+            store(DEVICE, H200, [element])
             yield CHOICES.get(element, CHOICES[2])
 
     folder = tmp_path / "cache"
     monkeypatch.setenv("CORNERTURN_CACHE", str(folder))
     monkeypatch.setattr(tune_commands, "open_device", FakeDevice)
-    monkeypatch.setattr(tune_commands, "target_of", lambda ordinal: H200)
+    monkeypatch.setattr(tune_commands, "facts_of", lambda ordinal: DEVICE)
     monkeypatch.setattr(tune_commands, "tune_device", tune_device)
     tuned._load_once.cache_clear()
     return folder
@@ -53,12 +54,12 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 class TestTune:
     def test_all_element_sizes_are_tuned(self) -> None:
         done = run()
-        assert (done.exit_code, done.stderr) == (0, f"kept in {tiles_path(H200)}\n")
-        assert tuned_elements(H200) == (1, 2, 4, 8, 16)
+        assert (done.exit_code, done.stderr) == (0, f"kept in {tiles_path(DEVICE)}\n")
+        assert tuned_elements(DEVICE) == (1, 2, 4, 8, 16)
 
     def test_those_asked_for_each_once(self) -> None:
         assert run("--element", 4, "--element", 2, "--element", 4).exit_code == 0
-        assert tuned_elements(H200) == (2, 4)
+        assert tuned_elements(DEVICE) == (2, 4)
 
     def test_the_table_says_what_was_chosen_and_what_it_gains(self) -> None:
         lines = run("--element", 2, "--element", 4).stdout.splitlines()
@@ -85,7 +86,7 @@ class TestTune:
     def test_a_file_that_cannot_be_written_is_said_before_the_work(self, tmp_path: Path) -> None:
         done = run("--json", tmp_path / "no" / "such" / "folder.json")
         assert done.exit_code == 2
-        assert tuned_elements(H200) == ()
+        assert tuned_elements(DEVICE) == ()
 
     def test_a_cache_that_cannot_be_written_too(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
@@ -147,7 +148,7 @@ class TestForget:
         run()
         done = run("--forget")
         assert (done.exit_code, done.stdout, done.stderr) == (0, "", "NVIDIA H200: what was tuned is removed\n")
-        assert tuned_elements(H200) == ()
+        assert tuned_elements(DEVICE) == ()
         assert list(cache.iterdir()) == []
 
     def test_where_there_is_nothing_that_is_said(self) -> None:

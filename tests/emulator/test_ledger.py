@@ -48,7 +48,7 @@ def _sum(rows: list[tuple]) -> tuple[int, ...]:
     return (rows[0][3], *(sum(row[n] for row in rows) for n in range(4, 12)))
 
 
-def test_a_pair_stored_by_all_takes_a_wavefront_a_half_warp():
+def test_a_pair_stored_by_all_takes_a_wavefront_per_half_warp():
     text = """extern "C" __global__ void kernel(double* y) {
         __shared__ volatile double one;
         one = 1.0;

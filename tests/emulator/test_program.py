@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cornerturn.emulator.program import blocks_of, visiting_order
-from cornerturn.emulator.ptx import parse
 from cornerturn.errors import EmulatorError
+from cornerturn.ptx import parse
 
 from .harness import image_of, launch_ptx
 

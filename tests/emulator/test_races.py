@@ -1,4 +1,4 @@
-"""Accesses that nothing orders: each way to leave the ordering out, and each way to have it."""
+"""Accesses that nothing orders: each way to omit the ordering, and each way to have it."""
 
 import re
 from dataclasses import replace

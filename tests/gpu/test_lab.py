@@ -10,6 +10,7 @@ from cornerturn.cli import main
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import View
 from cornerturn.lab import TimingPlan, distinct, run_emulated, run_on_gpu
+from cornerturn.toolchain import unavailable_reason as not_installed
 
 
 def test_device_and_emulator_leave_the_same_bits(device):
@@ -39,7 +40,7 @@ def test_bench_times_every_kernel_against_the_roof(device, tmp_path, options):
     assert report["device"]["name"] == device.facts.name
     for row in report["results"]:
         kernel = find(row["kernel"])
-        if isinstance(kernel, View) or kernel.refuses(512, 512):
+        if isinstance(kernel, View) or kernel.refuses(512, 512) or not_installed(kernel.source, device.facts.arch):
             assert row["refused"]
             continue
         assert row["valid"], row

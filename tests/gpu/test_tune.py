@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from cornerturn.gpu import Device
-from cornerturn.measure.tune import KINDS, Case, Scale, decisions
-from cornerturn.measure.tune_bench import DeviceBench, tune_target, untune
+from cornerturn.kernels.kernel import ELEMENT_SIZES
+from cornerturn.measure.cases import Case
+from cornerturn.measure.tune import KINDS, Scale, decisions, problem_of
+from cornerturn.measure.tune_bench import DeviceBench, tune_by, untune
 from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.gpu import tuned
-from cornerturn.op.gpu.engine import target_of
 from cornerturn.op.gpu.plan import plan
-from cornerturn.op.gpu.tuned import ELEMENTS, default_for, tiling_of, tuned_elements
+from cornerturn.op.gpu.tuned import default_for, profile_of, tuned_elements
 from cornerturn.op.strided_view import StridedView
 
 SMALL = Scale(16 << 20, 1 << 20)
@@ -35,31 +36,27 @@ def untuned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     gpu_engine.forget_plans()
 
 
-def test_the_target_is_what_the_device_says(device: Device) -> None:
-    facts = device.facts
-    found = target_of(facts.ordinal)
-    assert (found.arch, found.name, found.multiprocessors) == (facts.arch, facts.name, facts.multiprocessors)
-
-
-@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 def test_every_candidate_runs_and_is_right(bench: DeviceBench, device: Device, element: int) -> None:
     """At small problems, for which one block is made enough: so the kernels are those of large ones."""
-    default = replace(default_for(target_of(device.facts.ordinal)), enough_blocks=1)
+    default = replace(default_for(device.facts), enough_blocks=1)
     for _, kind in decisions([element]):
-        problems = [case.problem(element) for case in kind.cases(element, SMALL)]
-        tilings = [default, *(tiling for stage in kind.stages for tiling in stage(default, element))]
-        work = [(plan(problem, 0, 0, tiling), problem) for problem in problems for tiling in tilings]
+        problems = [problem_of(case, element) for case in kind.cases(element, SMALL)]
+        profiles = [default, *(profile for stage in kind.stages for profile in stage(default, element))]
+        work = [(plan(problem, 0, 0, profile), problem) for problem in problems for profile in profiles]
         bench.prepare([production for production, _ in work])
         wrong = {production.entry for production, problem in work if not bench.is_right(production, problem)}
         assert not wrong
 
 
 def test_a_kernel_that_solves_another_problem_is_wrong(bench: DeviceBench) -> None:
-    assert not bench.is_right(plan(Case((512, 768)).problem(4), 0, 0), Case((768, 512)).problem(4))
+    assert not bench.is_right(
+        plan(problem_of(Case((512, 768), (1, 0)), 4), 0, 0), problem_of(Case((768, 512), (1, 0)), 4)
+    )
 
 
 def test_a_time_is_that_of_moving_so_many_bytes(bench: DeviceBench, device: Device) -> None:
-    problem = Case((1024, 1024)).problem(4)
+    problem = problem_of(Case((1024, 1024), (1, 0)), 4)
     seconds = bench.seconds(plan(problem, 0, 0), problem)
     assert seconds is not None
     assert 0 < seconds < 0.1
@@ -68,19 +65,18 @@ def test_a_time_is_that_of_moving_so_many_bytes(bench: DeviceBench, device: Devi
 
 @pytest.mark.usefixtures("untuned")
 def test_a_tuned_device_transposes_with_what_was_chosen(bench: DeviceBench, device: Device) -> None:
-    target = target_of(device.facts.ordinal)
-    choices = [choice for found in tune_target(target, [2, 16], SMALL, bench, lambda *_: None) for choice in found]
+    choices = [choice for found in tune_by(device.facts, [2, 16], SMALL, bench, lambda *_: None) for choice in found]
     assert {choice.kind for choice in choices} == {kind.name for kind in KINDS} - {"aligned, huge"}  # it has no room
     assert all(choice.seconds > 0 and math.isfinite(choice.gbps) for choice in choices)
-    assert tuned_elements(target) == (2, 16)
-    assert {element: shapes for element, shapes in tiling_of(target).aligned.items() if element in (1, 4, 8)} == {
-        element: default_for(target).aligned[element] for element in (1, 4, 8)
-    }
+    assert tuned_elements(device.facts) == (2, 16)
+    assert {
+        element: shapes for element, shapes in profile_of(device.facts).aligned.items() if element in (1, 4, 8)
+    } == {element: default_for(device.facts).aligned[element] for element in (1, 4, 8)}
     for element in (2, 16):
         for rows, cols in ((512, 768), (511, 769), (2048, 2048), (3, 4096)):
             check(device, rows, cols, element)
-    assert untune(target)
-    assert tuned_elements(target) == ()
+    assert untune(device.facts)
+    assert tuned_elements(device.facts) == ()
 
 
 def check(device: Device, rows: int, cols: int, element: int) -> None:

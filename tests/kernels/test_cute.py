@@ -9,7 +9,7 @@ import pytest
 from cornerturn.kernels.catalogue import find, in_family
 from cornerturn.kernels.cute_family import CUTE
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.bench import Counters, count
+from cornerturn.lab.counts import Counters, count
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
 from cornerturn.toolchain import unavailable_reason

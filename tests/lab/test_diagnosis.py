@@ -19,24 +19,29 @@ def diagnosis(name, rows=256, cols=256):
 @pytest.mark.parametrize(
     ("name", "moved", "bottleneck", "cure"),
     [
-        ("f32_col2row", (1, 8), "global store: 32 sectors a request where 4", "f32x4_shared_bcf_col2row2d"),
-        ("f32_row2col", (8, 1), "global load: 32 sectors a request where 4", "f32x4_shared_bcf_col2row2d"),
-        ("f32_diagonal2d", (4, 1), "global load: 16 sectors a request where 4", "f32x4_shared_bcf_col2row2d"),
-        ("f32x4_shared_col2row2d", (1, 1), "shared load: 4 wavefronts a request where 1", "f32x4_shared_bcf_col2row2d"),
+        ("f32_col2row", (1, 8), "global store: 32 sectors per request where 4", "f32x4_shared_bcf_col2row2d"),
+        ("f32_row2col", (8, 1), "global load: 32 sectors per request where 4", "f32x4_shared_bcf_col2row2d"),
+        ("f32_diagonal2d", (4, 1), "global load: 16 sectors per request where 4", "f32x4_shared_bcf_col2row2d"),
+        (
+            "f32x4_shared_col2row2d",
+            (1, 1),
+            "shared load: 4 wavefronts per request where 1",
+            "f32x4_shared_bcf_col2row2d",
+        ),
         (
             "f32x4_shared_bcf_row2col2d",
             (1, 2),
-            "global store: 32 sectors a request where 16",
+            "global store: 32 sectors per request where 16",
             "f32x4_shared_bcf_merge_write_row2col2d",
         ),
-        ("naive", (1, 8), "global store: 32 sectors a request where 4", "tiled_32"),
-        ("tiled_8", (1, 1), "shared load: 2 wavefronts a request where 1", "tiled_32"),
-        ("shared_no_padding", (1, 1), "shared load: 32 wavefronts a request where 1", "shared_padding"),
-        ("cute_col_smem", (4, 4), "global load: 16 sectors a request where 4", "cute_row_smem_swizzled"),
+        ("naive", (1, 8), "global store: 32 sectors per request where 4", "tiled_32"),
+        ("tiled_8", (1, 1), "shared load: 2 wavefronts per request where 1", "tiled_32"),
+        ("shared_no_padding", (1, 1), "shared load: 32 wavefronts per request where 1", "shared_padding"),
+        ("cute_col_smem", (4, 4), "global load: 16 sectors per request where 4", "cute_row_smem_swizzled"),
         (
             "cute_row_cvectorized",
             (1, 1),
-            "shared store: 32 wavefronts a request where 4",
+            "shared store: 32 wavefronts per request where 4",
             "cute_row_cvectorized_swizzled",
         ),
     ],
@@ -44,7 +49,7 @@ def diagnosis(name, rows=256, cols=256):
 def test_a_waste_is_named_and_so_is_the_kernel_without_it(name, moved, bottleneck, cure):
     ends, worst, reason, remedy = diagnosis(name)
     load, store = moved
-    assert ends == f"Bytes moved for each byte of the matrix: {load} by the global loads, {store} by the global stores."
+    assert ends == f"Bytes moved per byte of the matrix: {load} by the global loads, {store} by the global stores."
     assert worst.startswith(f"The bottleneck is the {bottleneck} would do.")
     assert reason.startswith("Line ")
     assert f"; {cure} does (at 128 x 128: " in remedy
@@ -65,8 +70,8 @@ def test_a_waste_is_named_and_so_is_the_kernel_without_it(name, moved, bottlenec
         ),
         (
             "shared_no_padding",
-            "Line 54: the words that the lanes read lie in 1 of the 32 banks, and a bank serves one word a wavefront: "
-            "the conflict is 32-way.",
+            "Line 54: the words that the lanes read lie in 1 of the 32 banks, and a bank serves one word per "
+            "wavefront: the conflict is 32-way.",
         ),
     ],
 )
@@ -91,9 +96,9 @@ def test_what_the_shape_wastes_is_not_blamed_on_the_kernel():
     _, worst, blame = diagnosis("tiled_32", 1022, 514)
     assert worst.startswith("The bottleneck is the global load: ")
     assert blame.startswith(
-        "The waste of the global load is the shape's doing: rows of x are 2056 bytes long, 8 more than a multiple of 32"
+        "The waste of the global load comes from the shape: rows of x are 2056 bytes long, 8 more than a multiple of 32"
     )
-    assert blame.endswith("At 128 x 128 the same kernel takes 4 sectors a request and wastes none.")
+    assert blame.endswith("At 128 x 128 the same kernel takes 4 sectors per request and wastes none.")
 
 
 def test_what_the_kernel_wastes_comes_before_what_the_shape_does():
@@ -108,7 +113,7 @@ def test_what_the_kernel_wastes_comes_before_what_the_shape_does():
 def test_a_matrix_that_does_not_fill_the_warps():
     ends, said = diagnosis("tiled_32", 1, 1)
     assert "8 by the global loads, 8 by the global stores" in ends
-    assert said.startswith("No request takes more than its active lanes need, but they are few")
+    assert said.startswith("No request takes more than its active lanes need, but these are few")
 
 
 TWO_WASTES = """
@@ -134,9 +139,9 @@ def test_global_memory_comes_before_shared_memory():
     )
     said = explain(kernel, 128, 128).diagnosis
     assert said[1] == (
-        "The bottleneck is the global load: 8 sectors a request where 4 would do. "
-        "Also the shared load: 32 wavefronts a request where 1 would do. "
-        "Also the shared store: 32 wavefronts a request where 1 would do."
+        "The bottleneck is the global load: 8 sectors per request where 4 would do. "
+        "Also the shared load: 32 wavefronts per request where 1 would do. "
+        "Also the shared store: 32 wavefronts per request where 1 would do."
     )
     assert said[2].startswith("Line 4: neighbouring lanes mostly read 8 bytes apart")
 
@@ -149,7 +154,7 @@ def test_global_memory_comes_before_shared_memory():
         ("ragged_8", (101, 103), "but requests begin or end within sectors: whole ones waste none."),
         ("rows_4", (256, 256), "tile_4 does (at 128 x 128: global load 16/16"),
         ("weave_4", (4, 4096), "Nothing is wasted"),
-        ("box_4", (33, 65), "an array for each field would spread these words over all banks; tiled_32 does"),
+        ("box_4", (33, 65), "an array per field would spread these words over all banks; tiled_32 does"),
     ],
 )
 def test_a_production_kernel_is_held_against_those_of_its_element_size(name, shape, said):

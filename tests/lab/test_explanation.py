@@ -1,28 +1,22 @@
 """Counts by line, their sums, and the whole explanation as it is printed."""
 
 import pytest
-from rich.console import Console
 
 from cornerturn.emulator import Access
 from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.bench import count
+from cornerturn.lab.counts import count
 from cornerturn.lab.explanation import LineCount, count_lines, explain
-from cornerturn.lab.explanation_view import explanation_view
 from cornerturn.lab.kernel_text import KernelText
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
+from cornerturn.lab.views.explanation import explanation_view
 from cornerturn.toolchain import unavailable_reason
 
+from .printing import printed
+
 KERNELS = [entry for entry in CATALOGUE if isinstance(entry, Kernel)]
-
-
-def printed(found):
-    console = Console(width=120)
-    with console.capture() as shown:
-        console.print(explanation_view(found))
-    return [line.rstrip() for line in shown.get().splitlines()]
 
 
 def test_accesses_are_summed_by_line_space_kind_and_width():
@@ -70,7 +64,7 @@ def test_the_lines_of_every_kernel_add_up_to_its_counters(kernel, shape):
         assert sum(each.ideal for each in lines) == traffic.ideal
     inside = range(found.text.first, found.text.first + len(found.text.lines))
     assert all(each.line in inside for each in found.counts)
-    assert printed(found)
+    assert printed(explanation_view(found))
 
 
 @pytest.mark.parametrize(
@@ -124,50 +118,14 @@ def test_each_access_stands_at_the_line_that_says_it(kernel, lines):
     assert seen == lines
 
 
-def test_the_naive_transpose_explained():
-    lines = printed(explain(find("naive"), 1024, 1024, at=(2, 1), warp=3))
-    source = lines.index("15 │     if (r < rows && c < cols) y[c * rows + r] = x[r * cols + c];")
-    assert [" ".join(line.split()) for line in lines[source + 1 : source + 3]] == [
-        "▸ global load 4 B 32,768 requests 4/4 sectors 100% of their bytes used",
-        "▸ global store 4 B 32,768 requests 32/4 sectors 12.5% of their bytes used",
-    ]
-    first = 35 * 1024 + 64  # row 32 + 3, column 64
-    assert f"   0   x[35, 64]  +{4 * first}   y[64, 35]  +{4 * (64 * 1024 + 35)}" in lines
-    assert f"  31   x[35, 95]  +{4 * first + 124}   y[95, 35]  +{4 * (95 * 1024 + 35)}" in lines
-    assert "    x[35, 64] │01234567│89abcdef│ghijklmn│opqrstuv│" in lines
-    assert "    y[64, 32] │···0····│        │        │        │" in lines
-
-
-def test_a_bank_conflict_explained():
-    lines = printed(explain(find("shared_no_padding"), 64, 64))
-    (note,) = (" ".join(line.split()) for line in lines if "▸ shared load" in line)
-    assert note == "▸ shared load 4 B x4 128 requests 32/1 wavefronts 32-way conflict"
-    assert "    lanes 0-31 │0       │        │        │        │" in lines
-    assert "    lanes 0-31 │v       │        │        │        │" in lines
-    assert "             ⋮  30 more like it" in lines
-    assert "    3 more of this pattern, lane 0 at +32, +64, +96" in lines
-
-
-def test_addresses_fit_80_columns():
-    lines = printed(explain(find("f32x4_shared_bcf_col2row2d"), 1024, 1024, at=(15, 63), warp=7))
-    lanes = [line for line in lines if line.startswith(("lane ", "  31 "))]
-    assert len(lanes) == 6  # three tables
-    assert max(map(len, lanes)) <= 80
-
-
-def test_a_warp_outside_of_the_matrix_is_said_to_be_idle():
-    lines = printed(explain(find("naive"), 3, 5, warp=7))
-    assert "No lane of this warp touches memory: it lies outside of the matrix." in lines
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (
             {"at": (2, 0)},
-            "block 2,0 lies outside of the 2 x 3 blocks of this launch: x goes from 0 to 1 and y from 0 to 2",
+            "block 2,0 is outside the 2 x 3 blocks of this launch: x goes from 0 to 1 and y from 0 to 2",
         ),
-        ({"at": (0, 3)}, "block 0,3 lies outside of the 2 x 3 blocks"),
+        ({"at": (0, 3)}, "block 0,3 is outside the 2 x 3 blocks"),
         ({"warp": 32}, "a block of this launch has 32 warps, 0 to 31: got 32"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cornerturn.emulator import Access, counters
+from cornerturn.emulator import Access, counting
 from cornerturn.kernels.catalogue import find
 from cornerturn.lab.footprint import Footprint, footprints
 from cornerturn.lab.observation import run_block
@@ -40,12 +40,12 @@ def test_a_footprint_costs_what_the_counting_rules_say(request):
     addresses, active = dense(request)
     if request.memory == "shared":
         load = request.access.kind == "load"
-        assert request.passes == counters.wavefronts(addresses, active, request.access.width, load)[0]
-        assert request.ideal == counters.ideal(active, request.access.width, 128)[0]
+        assert request.passes == counting.wavefronts(addresses, active, request.access.width, load)[0]
+        assert request.ideal == counting.ideal(active, request.access.width, 128)[0]
     else:
-        assert request.passes == counters.sectors(addresses, active)[0]
-        assert len(request.touched) == counters.lines(addresses, active)[0]
-        assert request.ideal == counters.ideal(active, request.access.width, 32)[0]
+        assert request.passes == counting.sectors(addresses, active)[0]
+        assert len(request.touched) == counting.lines(addresses, active)[0]
+        assert request.ideal == counting.ideal(active, request.access.width, 32)[0]
 
 
 @given(requests())

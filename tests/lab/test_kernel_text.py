@@ -1,5 +1,7 @@
 """A kernel's own lines in its source, and the line that an inlined access belongs to."""
 
+from dataclasses import replace
+
 import pytest
 
 from cornerturn.emulator import Access
@@ -76,6 +78,11 @@ def test_an_inlined_access_belongs_to_the_kernels_innermost_line():
     assert text.line_of(access(2, 10)) == 10
     assert text.line_of(access(9, 11)) == 9  # a lambda's line lies inside of the kernel itself
     assert text.line_of(access(2, 9, 11)) == 9
+
+
+def test_a_line_of_another_file_is_not_the_kernels():
+    text = kernel_text(CudaSource("k", CUDA, ()), (access(10),))
+    assert text.line_of(replace(access(10, 11), location="other:10")) == 11
 
 
 def test_a_kernel_without_accesses_is_shown_whole():

@@ -1,23 +1,22 @@
 """Layouts as they are seen: the CuTe family must show the layouts it is written with, and the pictures the same."""
 
-import re
 import sys
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.kernels.catalogue import find, in_family
 from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
-from cornerturn.lab.bench import count
-from cornerturn.lab.layout_pictures import svg_pictures, terminal_pictures
+from cornerturn.lab.counts import count
 from cornerturn.lab.layouts import EXTENT, Arrangement, Layouts, watch_layouts
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
+from cornerturn.lab.views.layouts import terminal_pictures
 from cornerturn.toolchain import unavailable_reason
+
+from .printing import printed
 
 pytest.importorskip("tensor_layouts")
 
@@ -168,8 +167,8 @@ INDEX = "const unsigned t = threadIdx.x, r = t / 8, c = t % 8;"
     ("body", "rule"),
     [
         ("y[c * rows + r] = x[r * cols + c] + *(volatile const unsigned*)&x[r * cols + c];", "element of x twice"),
-        ("y[c * rows + r] = x[r * cols + (r + c) % 8 + 2 * (r % 2)];", "moves no rectangle of x"),
-        ("y[t * rows] = x[r * cols + c];", "writes another tile than it reads"),
+        ("y[c * rows + r] = x[r * cols + (r + c) % 8 + 2 * (r % 2)];", "does not move a rectangle of x"),
+        ("y[t * rows] = x[r * cols + c];", "does not write in one block the tile that it reads"),
     ],
 )
 def test_a_kernel_without_a_tile_is_refused(body: str, rule: str) -> None:
@@ -181,7 +180,7 @@ def test_threads_in_no_regular_order_have_no_notation() -> None:
     body = "const unsigned p = t * t * 8 + t * 3 & 63; y[p % 8 * rows + p / 8] = x[p / 8 * cols + p % 8];"
     layouts = watch_layouts(made(INDEX + body))
     assert layouts.read.notation == layouts.write.notation == ""
-    assert "no layout of threads says this" in shown(layouts)
+    assert "no layout describes these threads" in "\n".join(printed(terminal_pictures(layouts)))
 
 
 def test_the_copy_has_no_layouts() -> None:
@@ -198,37 +197,3 @@ def test_without_the_algebra_the_message_holds_the_pip_line(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "tensor_layouts", None)
     with pytest.raises(MissingExtraError, match=r"install it with: pip install 'cornerturn\[cute\]'"):
         watch_layouts(kernel("naive"))
-
-
-def shown(layouts: Layouts, width: int = 120) -> str:
-    console = Console(width=width)
-    with console.capture() as captured:
-        console.print(terminal_pictures(layouts))
-    return captured.get()
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_terminal_shows_the_corner_of_every_grid(width: int) -> None:
-    text = shown(watch_layouts(kernel("cute_row_rvectorized")), width)
-    assert "a tile of 16 x 64 of x becomes 64 x 16 of y" in text
-    assert "threads (16,16):(16,1), values (1,4)" in text
-    assert text.count("the first 16 x 16 of 16 x 64") == 1 + 3
-    assert "32 wavefronts (ideal 32)" in text
-    assert all(len(line.rstrip()) <= width for line in text.splitlines())
-
-
-def test_marks_stand_where_no_colour_does() -> None:
-    text = shown(watch_layouts(kernel("cute_row_smem")))
-    first = next(line for line in text.splitlines() if line.startswith(" 0* 1*"))
-    assert re.match(r" 0\* 1\* 2  3  4 ", first)
-
-
-def test_the_svg_holds_every_cell_of_every_grid() -> None:
-    layouts = watch_layouts(kernel("cute_row_rvectorized_swizzled_optimized"))
-    root = ElementTree.fromstring(svg_pictures(layouts))
-    rectangles = root.findall("{http://www.w3.org/2000/svg}rect")
-    assert len(rectangles) == 1 + (2 + 3) * 8 * 128
-    assert len([each for each in rectangles if each.get("stroke") == "black"]) == 2 * 32 + 3 * layouts.taken.sum()
-    _, _, width, height = map(int, root.get("viewBox").split())
-    assert max(int(each.get("x", 0)) for each in rectangles) < width
-    assert max(int(each.get("y", 0)) for each in rectangles) < height

@@ -1,20 +1,17 @@
 """Every lesson is computed; what the laboratory is fed decides the verdict."""
 
-import io
 import json
 from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
-from cornerturn.errors import CornerturnError, UsageError
+from cornerturn.errors import CornerturnError
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.evidence import Fact, Numbers
 from cornerturn.lab.lesson_book import LESSONS, find_lessons
-from cornerturn.lab.lessons import Finding, Lesson, learn
-from cornerturn.lab.lessons_view import lessons_view
+from cornerturn.lab.lessons import Lesson, learn
 from cornerturn.toolchain import unavailable_reason
 
 IN_COUNTS = {"contiguous-write", "vector-on-cheap-end", "diagonal", "register-vectors", "block-size"}
@@ -100,39 +97,3 @@ def test_a_wrong_kernel_is_no_evidence(monkeypatch):
     finding = learn(find_lessons(["coalescing"])[0], Numbers(32, 32))
     assert finding.verdict == "no evidence"
     assert "f32_col2row is wrong at 32x32" in finding.reason
-
-
-def test_lessons_are_found_by_name():
-    assert find_lessons([]) == LESSONS
-    assert [lesson.name for lesson in find_lessons(["view", "padding", "view"])] == ["view", "padding"]
-    with pytest.raises(UsageError, match="unknown lesson 'pading': did you mean 'padding'"):
-        find_lessons(["pading"])
-
-
-def test_names_are_unique_and_claims_are_sentences():
-    assert len({lesson.name for lesson in LESSONS}) == len(LESSONS)
-    for lesson in LESSONS:
-        assert lesson.claim.endswith(".")
-        assert all(find(name) for name in lesson.kernels)
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "said"),
-    [
-        (["holds"], "1 of 1 lesson with evidence holds here"),
-        (["does not hold here"], "0 of 1 lesson with evidence holds here"),
-        (["holds in counts"], "1 of 1 lesson with evidence holds here, in counts alone"),
-        (
-            ["holds", "holds in counts", "needs a GPU"],
-            "2 of 2 lessons with evidence hold here, 1 of them in counts alone",
-        ),
-        (["holds", "does not hold here"], "1 of 2 lessons with evidence holds here"),
-    ],
-)
-def test_the_last_line_counts_what_holds(verdicts, said):
-    findings = [
-        Finding(LESSONS[0], () if verdict == "needs a GPU" else (Fact("", True),), verdict) for verdict in verdicts
-    ]
-    console = Console(file=io.StringIO(), width=120)
-    console.print(lessons_view(findings, "somewhere"))
-    assert console.file.getvalue().splitlines()[-1] == said

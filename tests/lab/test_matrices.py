@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from cornerturn.errors import UsageError
 from cornerturn.lab import matrices
-from cornerturn.lab.matrices import WORDS, bits_of, compare, distinct, poison, require_memory, scramble, words_of
+from cornerturn.lab.matrices import WORDS, bits_of, distinct, find_mismatch, poison, require_memory, scramble, words_of
 
 extents = st.integers(1, 70)
 
@@ -80,8 +80,8 @@ def test_poison_differs_everywhere_and_is_row_major(rows, cols, size):
 @given(extents, extents, st.sampled_from([4, 8, 16]))
 def test_the_transpose_and_nothing_else_passes(rows, cols, size):
     x = distinct(rows, cols, size)
-    assert compare(x.T.copy(), x.T) is None
-    untransposed = compare(x.reshape(cols, rows), x.T)
+    assert find_mismatch(x.T.copy(), x.T) is None
+    untransposed = find_mismatch(x.reshape(cols, rows), x.T)
     assert (untransposed is None) == (rows == 1 or cols == 1)  # there the transpose keeps the order of the elements
 
 
@@ -92,7 +92,7 @@ def test_one_wrong_bit_is_found_and_named(rows, cols, size, data):
     row, col = data.draw(st.integers(0, cols - 1)), data.draw(st.integers(0, rows - 1))
     byte = (row * rows + col) * size + data.draw(st.integers(0, size - 1))
     y.reshape(-1).view(np.uint8)[byte] ^= 1 << data.draw(st.integers(0, 7))
-    found = compare(y, x.T)
+    found = find_mismatch(y, x.T)
     assert found is not None
     assert (found.wrong, found.unwritten, found.elements) == (1, 0, rows * cols)
     assert (found.row, found.col) == (row, col)
@@ -105,7 +105,7 @@ def test_kept_poison_counts_as_unwritten():
     x = distinct(6, 7)
     y = poison(x.T)
     y[1:] = x.T[1:]
-    found = compare(y, x.T)
+    found = find_mismatch(y, x.T)
     assert found is not None
     assert (found.wrong, found.unwritten) == (6, 6)
     assert "6 of 42 elements are wrong, 6 of them never written" in str(found)
@@ -114,8 +114,8 @@ def test_kept_poison_counts_as_unwritten():
 def test_nans_compare_by_their_bits():
     payloads = np.array([[0x7FC00000, 0x7FC00001]], dtype=np.uint32)
     assert np.isnan(payloads.view(np.float32)).all()
-    assert compare(payloads.T.copy(), payloads.T) is None
-    assert compare(payloads[:, ::-1].T.copy(), payloads.T) is not None
+    assert find_mismatch(payloads.T.copy(), payloads.T) is None
+    assert find_mismatch(payloads[:, ::-1].T.copy(), payloads.T) is not None
 
 
 @pytest.mark.parametrize(

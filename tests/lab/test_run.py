@@ -116,7 +116,7 @@ def test_what_is_no_matrix_is_refused_before_any_kernel_is_blamed(shape):
 
 @pytest.mark.parametrize(("kernel", "name"), [(find("view"), "view"), ("naive", "'naive'"), (None, "None")])
 def test_what_is_no_kernel_is_not_launched(kernel, name):
-    with pytest.raises(UsageError, match=f"^{name} is no kernel, there is nothing to launch"):
+    with pytest.raises(UsageError, match=f"^{name} is not a kernel and launches nothing"):
         run_emulated(kernel, distinct(4, 4))
 
 

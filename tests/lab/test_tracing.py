@@ -4,24 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import CATALOGUE, find
 from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
 from cornerturn.lab.observation import Element
-from cornerturn.lab.trace_view import span, trace_view
 from cornerturn.lab.tracing import trace
+from cornerturn.lab.views.trace import trace_view
 from cornerturn.toolchain import unavailable_reason
 
+from .printing import printed
+
 KERNELS = [entry for entry in CATALOGUE if isinstance(entry, Kernel)]
-
-
-def printed(followed):
-    console = Console(width=120)
-    with console.capture() as shown:
-        console.print(trace_view(followed))
-    return [line.rstrip() for line in shown.get().splitlines()]
 
 
 def kernel_of(body):
@@ -55,7 +49,7 @@ def test_the_threads_of_a_block_move_each_element_once_to_where_it_belongs(kerne
         thread = (number + number // 32 % 32) % width, (number + number // 32 % 32) // width
         followed = trace(kernel, rows, cols, at, thread)
         assert followed.astray == []
-        assert printed(followed)[-1]
+        assert printed(trace_view(followed))[-1]
         arrivals = list(followed.arrivals())
         loads = [value for step in followed.steps if (step.memory, step.kind) == ("x", "load") for value in step.values]
         if not kernel.name.startswith("ragged"):  # there a thread reads more than it needs, and may write nothing
@@ -90,39 +84,10 @@ def test_what_a_thread_takes_was_stored_there_by_the_thread_that_is_named(name):
             assert (value, cell) in stored
 
 
-def test_the_way_of_one_thread():
-    lines = printed(trace(find("shared_padding"), 1024, 1024, at=(1, 2), thread=(3, 2)))
-    assert lines[0] == "shared_padding, x is 1024 x 1024: 32 x 32 x 1 blocks of 32 x 8 x 1 threads"
-    assert lines[1] == "block 1,2, thread 3,2: lane 3 of warp 2"
-    rows = [" ".join(line.split()) for line in lines]
-    first = rows.index("49 reads x[66, 35] +270476 (66, 35)")
-    assert rows[first + 1] == "49 stores shared, bank 5 +276 (66, 35)"
-    take = rows.index("54 takes shared, bank 5 +404 (67, 34) 2,3")
-    assert rows[take + 1] == "54 writes y[34, 67] +139532 (67, 34)"
-    assert lines[-2].startswith("Arrived where they belong: x[67, 34] at y[34, 67], x[67, 42] at y[42, 67], ")
-
-
-@pytest.mark.parametrize(
-    ("name", "row"),
-    [
-        ("f32x4_col2row", "45 reads x[0, 12..15] +48 (0, 12..15)"),
-        ("f32x4_row2col2d", "101 writes y[2, 12..15] +1072 (12..15, 2)"),
-        ("f32x4_shared_col2row2d", "130 stores shared, banks 12..15 +1072 (4, 12..15)"),
-        ("tiled_async", "111 stores shared, bank 5 +276 (2, 3)"),
-    ],
-)
-def test_vectors_and_asynchronous_copies(name, row):
-    rows = [
-        " ".join(line.split())
-        for line in printed(trace(find(name), 128, 128, at=(0, 0), thread=(3, 2 if name != "f32x4_col2row" else 0)))
-    ]
-    assert row in rows
-
-
 def test_an_element_that_goes_astray_is_named():
     followed = trace(kernel_of("y[t] = x[t ^ 1];"), 1, 32, (0, 0), (4, 0))
     assert followed.astray == [(Element(0, 5), Element(4, 0), Element(5, 0))]
-    assert printed(followed)[-1] == "x[0, 5] arrives at y[4, 0] and belongs at y[5, 0]."
+    assert printed(trace_view(followed))[-1] == "x[0, 5] arrives at y[4, 0] and belongs at y[5, 0]."
 
 
 def test_the_last_thread_that_stored_into_a_cell_is_the_one_that_is_named():
@@ -132,18 +97,12 @@ def test_the_last_thread_that_stored_into_a_cell_is_the_one_that_is_named():
     assert (taken.writers, taken.values) == (((19, 0, 0),), (Element(0, 19),))
 
 
-def test_a_thread_outside_of_the_matrix_is_said_to_be_idle():
-    assert printed(trace(find("naive"), 3, 5, (0, 0), (9, 0)))[-1] == (
-        "This thread touches no memory: it lies outside of the matrix."
-    )
-
-
 @pytest.mark.parametrize(
     ("at", "thread", "message"),
     [
-        ((2, 0), (0, 0), "block 2,0 lies outside of the 2 x 3 blocks"),
-        ((0, 0), (32, 0), "thread 32,0 lies outside of the 32 x 8 threads"),
-        ((0, 0), (0, 8), "thread 0,8 lies outside of the 32 x 8 threads"),
+        ((2, 0), (0, 0), "block 2,0 is outside the 2 x 3 blocks"),
+        ((0, 0), (32, 0), "thread 32,0 is outside the 32 x 8 threads"),
+        ((0, 0), (0, 8), "thread 0,8 is outside the 32 x 8 threads"),
     ],
 )
 def test_what_lies_outside_of_the_launch_is_refused(at, thread, message):
@@ -154,22 +113,6 @@ def test_what_lies_outside_of_the_launch_is_refused(at, thread, message):
 def test_a_refused_shape_is_refused_with_the_rule():
     with pytest.raises(UsageError, match="cols must be a multiple of 4: got 3"):
         trace(find("f32x4_col2row"), 3, 3, (0, 0), (0, 0))
-
-
-@pytest.mark.parametrize(
-    ("elements", "text"),
-    [
-        ([(3, 4)], "(3, 4)"),
-        ([(3, 4), (3, 5), (3, 6)], "(3, 4..6)"),
-        ([(3, 4), (4, 4)], "(3..4, 4)"),
-        ([(3, 4), (3, 6)], "(3, 4) (3, 6)"),
-        ([(3, 4), (4, 5)], "(3, 4) (4, 5)"),
-        ([(3, 6), (3, 7), (4, 0), (4, 1), (4, 2)], "(3, 6..7) (4, 0..2)"),
-        ([(3, 6), (4, 6), (0, 7), (1, 7), (1, 8)], "(3..4, 6) (0..1, 7) (1, 8)"),
-    ],
-)
-def test_neighbours_are_written_together(elements, text):
-    assert span([Element(*each) for each in elements]) == text
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
@@ -191,9 +134,9 @@ def test_what_is_no_element_of_x_is_said_to_be_none():
         (Element(0, 9),),
         (None,),
     ]
-    assert printed(followed)[-1] == "What arrives at y[9, 0] is no element of x."
+    assert printed(trace_view(followed))[-1] == "What arrives at y[9, 0] is not an element of x."
     assert followed.astray == [(None, Element(9, 0), None)]
-    rows = [" ".join(line.split()) for line in printed(followed)]
+    rows = [" ".join(line.split()) for line in printed(trace_view(followed))]
     assert any(row.endswith("stores shared, bank 9 +36 none") for row in rows)
 
 

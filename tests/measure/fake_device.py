@@ -1,7 +1,9 @@
 """A device for tests: its memory is the host's, its streams are numbers, and its work is done at once."""
 
 import ctypes
+import math
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +11,8 @@ import numpy as np
 from cornerturn.errors import DeviceError
 from cornerturn.gpu import DeviceFacts
 from cornerturn.measure.cases import held_as
+from cornerturn.measure.stage import moved_by
+from cornerturn.op.strided_view import as_array, bounds
 
 STREAM = 0x7000
 
@@ -24,13 +28,10 @@ class FakeBuffer:
     def fill(self, byte):
         self._array[:] = byte
 
-    def copy_from(self, source):
-        self._array[: source.nbytes] = source._array
+    def download(self, shape, dtype):
+        return self._array[: math.prod(shape) * np.dtype(dtype).itemsize].view(dtype).reshape(shape).copy()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def close(self):
         self._array[:] = 0xDD  # whoever still reads it gets nonsense
 
 
@@ -69,12 +70,39 @@ class FakeReplay:
         return [1e-3]
 
 
-class FakeBits:
-    def spoil(self, address, expected, nbytes):
-        memory_at(address, nbytes)[:] = ~expected._array[:nbytes]
+def pattern_bytes(nbytes):
+    """The first bytes of the pattern."""
+    word = np.arange(1, -(-nbytes // 8) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((word ^ (word >> np.uint64(31))) & np.uint64(0xBFBFBFBFBFBFBFBF)).view(np.uint8)[:nbytes]
 
-    def equal(self, addresses, expected, nbytes):
-        return all(np.array_equal(memory_at(address, nbytes), expected._array[:nbytes]) for address in addresses)
+
+def pattern_elements(view):
+    """Those of a view into the pattern, in C order, as bytes."""
+    whole = pattern_bytes(bounds(view)[1])
+    return as_array(replace(view, pointer=view.pointer + whole.ctypes.data)).copy().reshape(-1).view(np.uint8)
+
+
+class FakePattern:
+    def __init__(self, device):
+        pass
+
+    def lay(self, buffer):
+        buffer.upload(pattern_bytes(buffer.nbytes))
+
+    def spoil(self, outputs):
+        for y, right in self._each(outputs):
+            y[:] = ~right
+
+    def found_in(self, outputs):
+        return all(np.array_equal(y, right) for y, right in self._each(outputs))
+
+    def _each(self, outputs):
+        for output in range(outputs.count):
+            further = output * outputs.pitch
+            right = pattern_elements(moved_by(outputs.expected, further))
+            yield memory_at(outputs.address + further, right.size), right
 
 
 def memory_at(address, nbytes):
@@ -83,11 +111,11 @@ def memory_at(address, nbytes):
 
 def arrays_of(stage, place):
     """Input and output of a place as NumPy's."""
-    x, y = stage.places[place].x, stage.places[place].y
+    array, y = stage.places[place].array, stage.places[place].y
     held = held_as(stage.dtype)
     return (
-        memory_at(x.address, x.nbytes).view(held).reshape(stage.case.shape),
-        memory_at(y.address, y.nbytes).view(held).reshape(stage.turned),
+        memory_at(array.address, array.nbytes).view(held).reshape(stage.case.whole)[stage.case.slices],
+        memory_at(y.address, y.nbytes).view(held).reshape(stage.case.turned),
     )
 
 
@@ -109,19 +137,20 @@ def moves(change=lambda x, place: x):
 
 def copies(stage):
     def enqueue(place, stream):
-        x, y = arrays_of(stage, place)
-        np.copyto(y.reshape(-1), x.reshape(-1))
+        array, y = stage.places[place].array, stage.places[place].y
+        np.copyto(memory_at(y.address, y.nbytes), memory_at(array.address, y.nbytes))
 
     return enqueue
 
 
 def install(monkeypatch):
     """Let `compare_gpu` work on this device."""
-    from cornerturn.measure import compare_gpu
+    from cornerturn.measure import compare_gpu, stage
 
     monkeypatch.setattr(compare_gpu, "Replay", FakeReplay)
-    monkeypatch.setattr(compare_gpu, "_bits", lambda device: FakeBits())
     monkeypatch.setattr(compare_gpu, "COPIES", (copies, copies))
     monkeypatch.setattr(compare_gpu, "ours", moves())
+    monkeypatch.setattr(compare_gpu, "planned_kernel", lambda stage: f"moves<{held_as(stage.dtype).itemsize}>")
     monkeypatch.setattr(compare_gpu, "CHAIN_SECONDS", 1e-6)
-    monkeypatch.setattr(compare_gpu, "ROTATION_BYTES", 4000)
+    monkeypatch.setattr(stage, "Pattern", FakePattern)
+    monkeypatch.setattr(stage, "ROTATION_BYTES", 4000)

@@ -1,6 +1,7 @@
 """How engines are measured on a device, on one that is not there."""
 
 import json
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,14 +11,19 @@ from click.testing import CliRunner
 from cornerturn.cli import main, use_commands
 from cornerturn.errors import DeviceError, MissingExtraError
 from cornerturn.measure import compare_gpu
-from cornerturn.measure.cases import GPU_DTYPES, LARGE, Case, distinct
-from cornerturn.measure.compare_gpu import MIN_LAUNCHES, ROUNDS, compare_on_gpu, gpu_record, laid_out
-from cornerturn.measure.peers_gpu import Dispatch, Library
+from cornerturn.measure.cases import GPU_DTYPES, Case, held_as
+from cornerturn.measure.compare import ROUNDS
+from cornerturn.measure.compare_gpu import MIN_LAUNCHES, compare_on_gpu, gpu_record
+from cornerturn.measure.groups import LARGE, MODELS
+from cornerturn.measure.peers import Library
+from cornerturn.measure.peers_gpu import Dispatch
+from cornerturn.measure.stage import PLACE_BYTES, Pools
 
-from .fake_device import FakeDevice, FakeReplay, arrays_of, copies, install, memory_at, moves
+from .fake_device import FakeDevice, FakeReplay, arrays_of, copies, install, moves
 
 MATRIX = Case((6, 10), (1, 0))
 ROWS_KEPT = Case((6, 10, 4), (1, 0, 2))
+PART = Case((6, 10), (1, 0), "[::2,1:]")
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +32,7 @@ def _fake(monkeypatch):
 
 
 def compare(peers, case=MATRIX, dtype="float32", device=None):
-    return {row.engine: row for row in compare_on_gpu(device or FakeDevice(), case, dtype, peers)}
+    return {row.engine: row for row in compare_on_gpu(Pools(device or FakeDevice()), case, dtype, peers)}
 
 
 def dispatches(change=lambda x: x):
@@ -34,7 +40,7 @@ def dispatches(change=lambda x: x):
 
     def prepare(stage):
         def call(place):
-            return np.ascontiguousarray(change(arrays_of(stage, place)[0].transpose(stage.case.axes)))
+            return np.ascontiguousarray(change(arrays_of(stage, 0)[0].transpose(stage.case.axes)))
 
         return Dispatch(call, lambda y: None, lambda y: y.ctypes.data)
 
@@ -43,13 +49,17 @@ def dispatches(change=lambda x: x):
 
 class TestResults:
     @pytest.mark.parametrize("dtype", [*GPU_DTYPES, "float16"])
-    @pytest.mark.parametrize("case", [MATRIX, ROWS_KEPT, Case((5, 7), (1, 0))], ids=lambda case: case.name)
+    @pytest.mark.parametrize("case", [MATRIX, ROWS_KEPT, Case((5, 7), (1, 0)), PART], ids=lambda case: case.name)
     def test_roof_and_own_call_come_first(self, case, dtype):
         rows = compare({"a": moves(), "b": dispatches()}, case, dtype)
         assert list(rows) == ["copy", "cornerturn", "a", "b"]
         assert {row.status for row in rows.values()} == {"valid"}
         for row in rows.values():
-            assert (row.case, row.dtype, row.bytes) == (case, dtype, 2 * distinct(case.shape, dtype).nbytes)
+            assert (row.case, row.dtype, row.bytes) == (
+                case,
+                dtype,
+                2 * math.prod(case.shape) * held_as(dtype).itemsize,
+            )
             assert row.roof_share == rows["copy"].seconds / row.seconds
         assert rows["a"].seconds == 1e-3
 
@@ -141,26 +151,15 @@ class TestMeasuring:
         changes = [name for index, name in enumerate(order) if not index or order[index - 1] != name]
         assert changes == ["ours", "a", "b"] * (ROUNDS + 1)  # one turn to warm up
 
-    @pytest.mark.parametrize(
-        ("shape", "free", "count"),
-        [((20, 25), 1 << 30, 1), ((5, 25), 1 << 30, 4), ((1, 4), 1 << 30, 125), ((1, 4), 16 * 8 * 10, 10)],
-    )
-    def test_arrays_rotate_through_as_many_places_as_it_takes(self, shape, free, count):
+    @pytest.mark.parametrize(("shape", "count"), [((20, 25), 1), ((5, 25), 4), ((1, 4), 125)])
+    def test_launches_go_round_all_places(self, shape, count):
         visited = []
 
         def change(x, place):
             visited.append(place)
             return x
 
-        with laid_out(FakeDevice(free), Case(shape, (1, 0)), "float32") as (stage, source, expected):
-            x = distinct(shape, "float32")
-            assert len(stage.places) == count
-            for place in stage.places:
-                assert memory_at(place.x.address, x.nbytes).tobytes() == x.tobytes()
-            assert source.address == stage.places[0].x.address
-            assert expected._array.tobytes() == x.T.tobytes()
-            assert len({place.y.address for place in stage.places}) == count
-        assert compare({"a": moves(change)}, Case(shape, (1, 0)), device=FakeDevice(free))["a"].status == "valid"
+        assert compare({"a": moves(change)}, Case(shape, (1, 0)))["a"].status == "valid"
         turns = visited[1:]
         assert turns[: len(turns) // count * count] == list(range(count)) * (len(turns) // count)
         assert len(turns) >= (ROUNDS + 1) * max(count, MIN_LAUNCHES)
@@ -176,17 +175,33 @@ class TestMeasuring:
             launched.append((production.entry, production.launch, arch))
             return lambda x, y, stream: launched.append((x, y, stream))
 
-        monkeypatch.setattr(compare_gpu, "Launcher", launcher)
-        with laid_out(FakeDevice(), Case((5, 7), (1, 0)), "uint8") as (stage, *_):
-            assert stage.places[0].x.buffer.nbytes == 48
-            compare_gpu._copy_kernel(stage)(0, 9)
-            (entry, launch, arch), call = launched
-            assert entry.startswith("rows<16, ")
-            assert (launch.arguments[2], arch) == (3, "sm_90")  # units of 16 bytes: 35 need three
-            assert call == (stage.places[0].x.address, stage.places[0].y.address, 9)
+        monkeypatch.setattr(compare_gpu, "launcher", launcher)
+        stage = Pools(FakeDevice()).stage(Case((5, 7), (1, 0)), "uint8")
+        assert stage.places[0].y.buffer.nbytes % PLACE_BYTES == PLACE_BYTES % 16 == 0
+        compare_gpu._copy_kernel(stage)(0, 9)
+        (entry, launch, arch), call = launched
+        assert entry.startswith("rows<16, ")
+        assert (launch.arguments[2], arch) == (3, "sm_90")  # units of 16 bytes: 35 need three
+        assert call == (stage.places[0].array.address, stage.places[0].y.address, 9)
+
+    def test_a_kernel_is_named_where_it_is_asked_for(self):
+        assert compare({})["cornerturn"].kernel is None
+        roof, ours = compare_on_gpu(Pools(FakeDevice()), MATRIX, "float32", {}, explain=True)
+        assert (roof.kernel, ours.kernel) == (None, "moves<4>")
+
+    def test_inputs_that_an_engine_damages_excuse_nothing(self):
+        def damages(stage):
+            def enqueue(place, stream):
+                x, y = arrays_of(stage, place)
+                x[...] = 0
+                np.copyto(y, x.transpose(stage.case.axes))
+
+            return enqueue
+
+        assert compare({"bad": damages})["bad"].status == "wrong"
 
     def test_the_device_is_recorded(self):
-        record = gpu_record(FakeDevice(), {"PyTorch": Library("2.11.0", moves())})
+        record = gpu_record(FakeDevice(), {"PyTorch": "2.11.0"})
         assert (record["kind"], record["name"], record["arch"], record["cuda"]) == ("gpu", "Fake 1", "sm_90", "13.0")
         assert record["versions"]["PyTorch"] == "2.11.0"
         assert {"driver", "python"} < set(record)
@@ -228,9 +243,36 @@ class TestCommand:
 
     def test_by_default_it_takes_the_large_cases_and_the_dtypes_of_a_gpu(self, run, monkeypatch):
         asked = []
-        monkeypatch.setattr(use_commands, "compare_on_gpu", lambda device, *what: asked.append(what[:2]) or [])
+        monkeypatch.setattr(use_commands, "compare_on_gpu", lambda pools, *what: asked.append(what[:2]) or [])
         assert run({}).exit_code == 0
         assert asked == [(case, dtype) for case in LARGE for dtype in GPU_DTYPES]
+
+    def test_random_moves(self, run, tmp_path):
+        path = tmp_path / "out.json"
+        peers = {"torch.compile": moves(), "PyTorch": moves(), "JAX": moves()}
+        options = ("--moves", 8, "--seed", 5, "--bytes", "1KiB:8KiB", "--compiled", 3, "--json", path)
+        done = run(peers, *options)
+        assert done.exit_code == 0, done.output
+        report = json.loads(path.read_text())
+        rows = report["results"]
+        counts = {engine: sum(row["engine"] == engine for row in rows) for engine in ("cornerturn", *peers)}
+        assert counts == {"cornerturn": 8, "torch.compile": 3, "PyTorch": 8, "JAX": 0}
+        assert {row["dtype"] for row in rows} <= set(GPU_DTYPES)
+        assert all(row["kernel"].startswith("moves<") for row in rows if row["engine"] == "cornerturn")
+        assert [rival["moves"] for rival in report["summary"]["rivals"]] == [3, 8]
+        assert "8 random moves, seed 5, 1,024 to 8,192 bytes, Fake 1 (sm_90)" in done.stdout
+
+    def test_a_library_that_is_asked_for_does_random_moves_too(self, run, tmp_path):
+        path = tmp_path / "out.json"
+        done = run({"JAX": moves()}, "--moves", 1, "--bytes", "1KiB:8KiB", "--engine", "JAX", "--json", path)
+        assert done.exit_code == 0, done.output
+        assert [row["engine"] for row in json.loads(path.read_text())["results"]] == ["copy", "cornerturn", "JAX"]
+
+    def test_everyday_moves(self, run, monkeypatch):
+        asked = []
+        monkeypatch.setattr(use_commands, "compare_on_gpu", lambda pools, *what: asked.append(what[:2]) or [])
+        assert run({}, "--case", "models").exit_code == 0
+        assert asked == [(case, case.dtype) for case in MODELS]
 
     def test_a_failed_library_shows_and_an_own_failure_counts(self, run, monkeypatch):
         def broken(stage):

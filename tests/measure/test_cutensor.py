@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 
 from cornerturn.errors import DeviceError
 from cornerturn.measure import cutensor
-from cornerturn.measure.cases import GPU_DTYPES, distinct, held_as
-from cornerturn.op.strided_view import empty_c_order
+from cornerturn.measure.cases import GPU_DTYPES, Case, distinct_elements, held_as
+from cornerturn.op.strided_view import StridedView, as_array, c_order
 
 HANDLE, STREAM = 0x1111, 0x2222
-CODES = {14: "bfloat16", 0: "float32", 1: "float64", 5: "complex128"}
-COMPUTE = {"bfloat16": "32F", "float32": "32F", "float64": "64F", "complex128": "64F"}
+CODES = {14: "bfloat16", 0: "float32", 1: "float64", 4: "complex64", 5: "complex128"}
+COMPUTE = {"bfloat16": "32F", "float32": "32F", "float64": "64F", "complex64": "32F", "complex128": "64F"}
 BYTES_OF_ONE = {
-    "32F": np.float32(1).tobytes(),
+    "32F": np.complex64(1).tobytes(),
     "64F": np.complex128(1).tobytes(),
 }
+TAKEN = (*GPU_DTYPES[1:], "complex64")
 
 
 class FakeLibrary:
@@ -46,18 +47,24 @@ class FakeLibrary:
         return 0
 
     def cutensorCreateTensorDescriptor(self, handle, pointer, count, extents, strides, dtype, alignment):  # noqa: N802
-        assert (handle.value, alignment.value, type(count)) == (HANDLE, 128, ctypes.c_uint32)
+        assert (handle.value, alignment.value in (1, 2, 4, 8, 16, 32, 64, 128)) == (HANDLE, True)
+        assert (type(count), type(alignment)) == (ctypes.c_uint32, ctypes.c_uint32)
         assert (extents._type_, strides._type_) == (ctypes.c_int64, ctypes.c_int64)
-        return self.make("tensor", pointer, list(extents), list(strides), CODES[dtype.value])
+        return self.make("tensor", pointer, list(extents), list(strides), CODES[dtype.value], alignment.value)
 
     def cutensorCreatePermutation(self, handle, pointer, x, modes_x, operator, y, modes_y, compute):  # noqa: N802
         assert (handle.value, operator.value) == (HANDLE, 1)
         assert (modes_x._type_, modes_y._type_) == (ctypes.c_int32, ctypes.c_int32)
-        (shape_x, strides_x, dtype), (shape_y, strides_y, _) = self.alive[x.value], self.alive[y.value]
+        (shape_x, strides_x, dtype, align_x), (shape_y, strides_y, _, align_y) = (
+            self.alive[x.value],
+            self.alive[y.value],
+        )
         assert compute == f"CUTENSOR_COMPUTE_DESC_{COMPUTE[dtype]}"
         x_axes = {mode: (extent, stride) for mode, extent, stride in zip(modes_x, shape_x, strides_x, strict=True)}
         assert [x_axes[mode][0] for mode in modes_y] == shape_y
-        return self.make("operation", pointer, dtype, shape_y, [x_axes[mode][1] for mode in modes_y], strides_y)
+        return self.make(
+            "operation", pointer, dtype, shape_y, [x_axes[mode][1] for mode in modes_y], strides_y, align_x, align_y
+        )
 
     def cutensorCreatePlanPreference(self, handle, pointer, algorithm, jit):  # noqa: N802
         assert (handle.value, algorithm.value, jit.value) == (HANDLE, -1, 0)
@@ -68,7 +75,8 @@ class FakeLibrary:
         return self.make("plan", pointer, *self.alive[operation.value])
 
     def cutensorPermute(self, handle, plan, one, x, y, stream):  # noqa: N802
-        dtype, shape, strides_x, strides_y = self.alive[plan.value]
+        dtype, shape, strides_x, strides_y, align_x, align_y = self.alive[plan.value]
+        assert (x.value % align_x, y.value % align_y) == (0, 0)
         assert (handle.value, bytes(one)) == (HANDLE, BYTES_OF_ONE[COMPUTE[dtype]])
         self.streams.append(stream.value)
         if self.failing == "permute":
@@ -76,8 +84,8 @@ class FakeLibrary:
         held = held_as(dtype)
 
         def view(address, strides):
-            memory = (ctypes.c_uint8 * (np.prod(shape) * held.itemsize)).from_address(address.value)
-            return np.ndarray(shape, held, memory, 0, [stride * held.itemsize for stride in strides])
+            steps = tuple(stride * held.itemsize for stride in strides)
+            return as_array(StridedView(address.value, held.itemsize, tuple(shape), steps))
 
         np.copyto(view(y, strides_y), view(x, strides_x))
         return 0
@@ -88,17 +96,30 @@ def _constants(monkeypatch):
     monkeypatch.setattr(cutensor, "_constant", lambda library, name: name)
 
 
-@given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.sampled_from(GPU_DTYPES[1:]), st.data())
-def test_the_arguments_describe_the_transpose(shape, dtype, data):
-    axes = data.draw(st.permutations(range(len(shape))))
+def aligned(array):
+    """A copy that begins on a multiple of 128 bytes, as memory of a device does."""
+    memory = np.empty(array.nbytes + 128, np.uint8)
+    copy = np.ndarray(array.shape, array.dtype, memory.data, -memory.ctypes.data % 128)
+    copy[...] = array
+    return copy
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.sampled_from(TAKEN), st.booleans(), st.data())
+def test_the_arguments_describe_the_transpose(shape, dtype, in_part, data):
+    axes = tuple(data.draw(st.permutations(range(len(shape)))))
+    step = st.sampled_from(["::2", ":", "::3"])
+    first = [data.draw(st.integers(0, extent - 1)) for extent in shape]
+    index = ",".join(f"{begin}{data.draw(step)}" for begin in first)
+    case = Case(tuple(shape), axes, f"[{index}]" if in_part else "")
+    x = case.view(held_as(dtype).itemsize)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cutensor, "_constant", lambda library, name: name)
         library = FakeLibrary()
-        permute = cutensor.CuTensor(library).permutation(dtype, shape, axes)
-    x = distinct(tuple(shape), dtype)
-    want = np.ascontiguousarray(x.transpose(axes))
-    y = empty_c_order(want.shape, want.dtype)
-    permute(x.ctypes.data, y.ctypes.data, STREAM)
+        permute = cutensor.CuTensor(library).permutation(dtype, x, axes)
+    array = aligned(distinct_elements(case.whole, dtype))
+    want = np.ascontiguousarray(array[case.slices].transpose(axes))
+    y = aligned(np.empty_like(want))
+    permute(array.ctypes.data + x.pointer, y.ctypes.data, STREAM)
     assert y.tobytes() == want.tobytes()
     assert library.streams == [STREAM]
 
@@ -107,7 +128,7 @@ def test_the_version_is_read():
     assert cutensor.CuTensor(FakeLibrary()).version == "2.8.1"
 
 
-@pytest.mark.parametrize(("dtype", "takes"), [("uint8", False), *((dtype, True) for dtype in GPU_DTYPES[1:])])
+@pytest.mark.parametrize(("dtype", "takes"), [("uint8", False), *((dtype, True) for dtype in TAKEN)])
 def test_elements_of_one_byte_are_not_taken(dtype, takes):
     assert cutensor.CuTensor(FakeLibrary()).takes(dtype) is takes
 
@@ -116,13 +137,13 @@ def test_elements_of_one_byte_are_not_taken(dtype, takes):
 def test_a_refusal_says_why_and_leaves_nothing(failing):
     library = FakeLibrary(failing)
     with pytest.raises(DeviceError, match=r"cutensorCreate\w+ answers 15: reason 15"):
-        cutensor.CuTensor(library).permutation("float32", (3, 4), (1, 0))
+        cutensor.CuTensor(library).permutation("float32", c_order((3, 4), 4), (1, 0))
     assert not library.alive
 
 
 def test_a_plan_is_destroyed_with_its_permutation():
     library = FakeLibrary()
-    permute = cutensor.CuTensor(library).permutation("float32", (3, 4), (1, 0))
+    permute = cutensor.CuTensor(library).permutation("float32", c_order((3, 4), 4), (1, 0))
     assert len(library.alive) == 5
     del permute
     gc.collect()
@@ -130,9 +151,9 @@ def test_a_plan_is_destroyed_with_its_permutation():
 
 
 def test_a_failed_launch_is_an_error():
-    permute = cutensor.CuTensor(FakeLibrary("permute")).permutation("float32", (3, 4), (1, 0))
+    permute = cutensor.CuTensor(FakeLibrary("permute")).permutation("float32", c_order((3, 4), 4), (1, 0))
     with pytest.raises(DeviceError, match="cutensorPermute answers 13: reason 13"):
-        permute(1, 2, 3)
+        permute(128, 256, 3)
 
 
 def test_a_library_that_is_not_there_is_an_import_error(monkeypatch):

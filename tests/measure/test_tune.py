@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,19 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cornerturn.errors import DeviceError
-from cornerturn.kernels.production import Production, TileShape
+from cornerturn.gpu import DeviceFacts
+from cornerturn.kernels.kernel import ELEMENT_SIZES
+from cornerturn.kernels.production.device_code import Production
+from cornerturn.kernels.production.h200 import H200
+from cornerturn.kernels.production.profile import Profile
+from cornerturn.kernels.production.tile import HALO
+from cornerturn.kernels.production.tile_shape import TileShape
 from cornerturn.measure import tune as tuning
-from cornerturn.measure.tune import KINDS, Case, Kind, Scale, decisions, fastest, tune
-from cornerturn.measure.tune_bench import moved, tune_target, untune
+from cornerturn.measure.cases import Case
+from cornerturn.measure.tune import KINDS, Kind, Scale, decisions, fastest, problem_of, tune
+from cornerturn.measure.tune_bench import tune_by, untune
 from cornerturn.op.gpu import tuned
 from cornerturn.op.gpu.plan import plan
-from cornerturn.op.gpu.tuned import DEFAULT, ELEMENTS, Target, Tiling, obeys, tiling_of, tuned_elements
+from cornerturn.op.gpu.tuned import profile_of, tuned_elements
 from cornerturn.op.problem import Problem
 
 from ..emulated_move import run
 
-H200 = Target("sm_90", "NVIDIA H200", 132)
-SCALE = Scale.of(60 << 20, DEFAULT.enough_blocks)
+DEVICE = DeviceFacts(0, "NVIDIA H200", "sm_90", 132, 60 << 20, 140 << 30, True, "13.0")
+SCALE = Scale.of(60 << 20, H200.enough_blocks)
 
 
 def ignore(made: int, label: str, part: float) -> None:
@@ -68,85 +75,77 @@ def kind(name: str) -> Kind:
 
 
 class TestCandidates:
-    @pytest.mark.parametrize("element", ELEMENTS)
+    @pytest.mark.parametrize("element", ELEMENT_SIZES)
     @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small"])
     def test_there_are_some_and_all_obey_the_rules(self, name: str, element: int) -> None:
-        found = [tiling for stage in kind(name).stages for tiling in stage(DEFAULT, element)]
+        found = [profile for stage in kind(name).stages for profile in stage(H200, element)]
         assert 5 <= len(found) <= 40 or (element == 1 and "small" in name)
-        for tiling in found:
-            assert all(obeys(element, shape, ragged=False) for shape in tiling.aligned[element])
-            assert all(obeys(element, shape, ragged=True) for shape in tiling.ragged[element])
+        for profile in found:
+            assert not any(shape.broken_rule(element) for shape in profile.aligned[element])
+            assert not any(shape.broken_rule(element, HALO) for shape in profile.ragged[element])
 
     @given(st.data())
     @settings(max_examples=100)
     def test_whatever_tile_is_refined_the_rules_are_kept(self, data: st.DataObject) -> None:
-        element, ragged = data.draw(st.sampled_from(ELEMENTS)), data.draw(st.booleans())
+        element, ragged = data.draw(st.sampled_from(ELEMENT_SIZES)), data.draw(st.booleans())
         sizes = st.sampled_from([(1 << 10, 1 << 12), tuning.SMALL_TILES, tuning.LARGE_TILES, (1 << 14, 1 << 16)])
         shapes = list(tuning.tiles(element, ragged, data.draw(sizes), data.draw(st.sampled_from([(2, 4), (8, 16)]))))
         if not shapes:
             return
         first, table = data.draw(st.sampled_from(shapes)), "ragged" if ragged else "aligned"
-        assert obeys(element, first, ragged)
-        tiling = tuning._with(DEFAULT, table, element, (first,))
-        refined = [getattr(tiling, table)[element][0] for tiling in kind(table).stages[1](tiling, element)]
+        halo = HALO if ragged else 0
+        assert first.broken_rule(element, halo) is None
+        profile = tuning._with(H200, table, element, (first,))
+        refined = [getattr(profile, table)[element][0] for profile in kind(table).stages[1](profile, element)]
         assert refined
-        assert all(obeys(element, shape, ragged) for shape in refined)
+        assert not any(shape.broken_rule(element, halo) for shape in refined)
 
     def test_every_candidate_is_planned_for_its_problems(self) -> None:
         """At the scale of the device the default was found on, so that no measurement there is for nothing."""
-        for element, decided in decisions(ELEMENTS):
-            problems = [case.problem(element) for case in decided.cases(element, SCALE)]
+        for element, decided in decisions(ELEMENT_SIZES):
+            problems = [problem_of(case, element) for case in decided.cases(element, SCALE)]
             for stage in decided.stages:
-                tilings = list(stage(DEFAULT, element))
-                plans = {tuple(tuning.identity(plan(problem, 0, 0, one)) for problem in problems) for one in tilings}
-                assert len(plans) >= len(tilings) - 1  # a ragged table has no small tiles by default
+                profiles = list(stage(H200, element))
+                plans = {tuple(tuning.identity(plan(problem, 0, 0, one)) for problem in problems) for one in profiles}
+                assert len(plans) >= len(profiles) - 1  # a ragged table has no small tiles by default
 
-    @pytest.mark.parametrize("element", ELEMENTS)
+    @pytest.mark.parametrize("element", ELEMENT_SIZES)
     @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small", "short axis"])
     def test_a_sample_is_right_on_the_emulator(self, name: str, element: int) -> None:
-        tilings = [tiling for stage in kind(name).stages for tiling in stage(DEFAULT, element)]
+        profiles = [profile for stage in kind(name).stages for profile in stage(H200, element)]
         rows, cols = (160, 192) if element <= 2 else (80, 96)  # more than one tile, and the last one not full
         shapes = {"aligned": (rows, cols), "ragged": (rows - 3, cols + 3), "short axis": (rows, 3)}
-        case = Case(shapes[name.removesuffix(", small")])
-        for tiling in tilings[element % 3 :: 1 + len(tilings) // 2]:
+        case = Case(shapes[name.removesuffix(", small")], (1, 0))
+        for profile in profiles[element % 3 :: 1 + len(profiles) // 2]:
             # One block is enough, so that the tile tried is the one taken.
-            run(plan(case.problem(element), 0, 0, replace(tiling, enough_blocks=1)), case.shape, case.axes, element)
+            run(
+                plan(problem_of(case, element), 0, 0, replace(profile, enough_blocks=1)), case.shape, case.axes, element
+            )
 
 
 class TestProblems:
     def test_the_default_solves_each_kind_by_what_the_kind_decides(self) -> None:
         kernels = {"aligned": "tile<{}, ", "ragged": "tile<{}, ", "short axis": "weave<{}, ", "whole rows": "rows<{}, "}
-        for element, decided in decisions(ELEMENTS):
+        for element, decided in decisions(ELEMENT_SIZES):
             for case in decided.cases(element, SCALE):
-                entry = plan(case.problem(element), 0, 0).entry
+                entry = plan(problem_of(case, element), 0, 0).entry
                 assert entry.startswith(kernels[decided.name.split(",")[0]].format(element)), (decided.name, entry)
                 if entry.startswith("tile"):
                     assert (entry.split(", ")[6] == "2") == decided.name.startswith("ragged"), entry
 
     @pytest.mark.parametrize("scale", [Scale.of(4 << 20, 160), SCALE, Scale.of(126 << 20, 1184)])
     def test_they_are_as_large_as_the_scale_says(self, scale: Scale) -> None:
-        for element, decided in decisions(ELEMENTS):
+        for element, decided in decisions(ELEMENT_SIZES):
             wanted = {"huge": tuning.HUGE * scale.large, "small": scale.small}.get(
                 decided.name.rpartition(", ")[2], scale.large
             )
             for case in decided.cases(element, scale):
-                assert 0.5 * wanted <= case.problem(element).nbytes <= 3.1 * wanted
+                assert 0.5 * wanted <= problem_of(case, element).nbytes <= 3.1 * wanted
 
     def test_the_scale_passes_small_caches_and_stays_moderate(self) -> None:
         assert Scale.of(4 << 20, 160) == Scale(32 << 20, 327680)
         assert Scale.of(60 << 20, 1056) == Scale(128 << 20, 2162688)
         assert Scale.of(24 << 20, 192).large == 64 << 20
-
-    @pytest.mark.parametrize("shape", [(700, 530), (3, 5), (512, 512)])
-    def test_the_reference_is_numpys(self, shape: tuple[int, int]) -> None:
-        x = np.random.default_rng(0).integers(0, 256, math.prod(shape) * 4 + 3, dtype=np.uint8)
-        want = x[:-3].reshape(*shape, 4).transpose(1, 0, 2).reshape(-1)
-        assert np.array_equal(moved(x, Case(shape).problem(4)), want)
-
-    def test_the_reference_of_a_batch_is_numpys(self) -> None:
-        x = np.random.default_rng(0).integers(0, 256, 3 * 600 * 70 * 2, dtype=np.uint8)
-        want = x.reshape(3, 600, 70, 2).transpose(0, 2, 1, 3).reshape(-1)
-        assert np.array_equal(moved(x, Case((3, 600, 70), (0, 2, 1)).problem(2)), want)
 
 
 class TestFastest:
@@ -176,9 +175,9 @@ class TestFastest:
 
 class TestChoice:
     def test_where_nothing_is_faster_the_default_stays(self) -> None:
-        tiling, choices = tune(DEFAULT, ELEMENTS, SCALE, FakeBench(), ignore)
-        assert tiling == DEFAULT
-        assert len(choices) == len(decisions(ELEMENTS)) == 27
+        profile, choices = tune(H200, ELEMENT_SIZES, SCALE, FakeBench(), ignore)
+        assert profile == H200
+        assert len(choices) == len(decisions(ELEMENT_SIZES)) == 27
         assert all(choice.chosen == choice.default and choice.gain == 0 for choice in choices)
 
     @pytest.mark.parametrize(
@@ -189,33 +188,33 @@ class TestChoice:
             ("tile<2, 64, 64, 4, 64, false, 2", 2, "ragged", "64x64x4, 64 threads, 16 resident"),
             ("tile<8, 16, 32, 1, 128, false, 2", 8, "ragged, small", "16x32x1, 128 threads, wide reads, 8 resident"),
             ("weave<2, 3, 256", 2, "short axis", "256 threads"),
-            ("rows<16, 128, 4", 16, "whole rows", "4 a thread"),
+            ("rows<16, 128, 4", 16, "whole rows", "4 per thread"),
         ],
     )
     def test_what_is_faster_is_chosen_and_planned(self, entry: str, element: int, name: str, chosen: str) -> None:
         bench = favouring(entry)
-        tiling, choices = tune(DEFAULT, [element], SCALE, bench, ignore)
+        profile, choices = tune(H200, [element], SCALE, bench, ignore)
         choice = next(choice for choice in choices if choice.kind == name)
         assert choice.chosen == chosen
         assert choice.gain is not None
         assert choice.gain >= 0.1
-        entries = [plan(case.problem(element), 0, 0, tiling).entry for case in kind(name).cases(element, SCALE)]
+        entries = [plan(problem_of(case, element), 0, 0, profile).entry for case in kind(name).cases(element, SCALE)]
         assert any(planned.startswith(entry) for planned in entries)
-        others = {size: shapes for size, shapes in tiling.aligned.items() if size != element}
-        assert others == {size: shapes for size, shapes in DEFAULT.aligned.items() if size != element}
+        others = {size: shapes for size, shapes in profile.aligned.items() if size != element}
+        assert others == {size: shapes for size, shapes in H200.aligned.items() if size != element}
 
     def test_groups_are_chosen_by_their_arguments(self) -> None:
         """The kernel is one for all groups: they differ in the numbers of tiles that it is given."""
-        huge = Case(kind("aligned, huge").cases(16, SCALE)[0].shape).problem(16)
-        wanted = tuning.identity(plan(huge, 0, 0, replace(DEFAULT, groups={16: (16, 16)})))
+        huge = problem_of(kind("aligned, huge").cases(16, SCALE)[0], 16)
+        wanted = tuning.identity(plan(huge, 0, 0, replace(H200, groups={16: (16, 16)})))
         bench = FakeBench(lambda production, _: 0.5e-6 if tuning.identity(production) == wanted else 1e-6)
-        tiling, _ = tune(DEFAULT, [16], SCALE, bench, ignore)
-        assert tiling.groups == {16: (16, 16)}
+        profile, _ = tune(H200, [16], SCALE, bench, ignore)
+        assert profile.groups == {16: (16, 16)}
 
     def test_groups_are_given_up_where_they_do_not_help(self) -> None:
         bench = FakeBench(lambda production, _: 1e-6 if ", true, 0, 1" in production.entry else 0.9e-6)
-        tiling, choices = tune(DEFAULT, [16], SCALE, bench, ignore)
-        assert tiling.groups == {}
+        profile, choices = tune(H200, [16], SCALE, bench, ignore)
+        assert profile.groups == {}
         assert next(choice for choice in choices if choice.kind == "aligned, huge").chosen == "no groups"
 
     def test_a_chosen_tile_is_refined(self) -> None:
@@ -227,23 +226,23 @@ class TestChoice:
             seconds = speed(production, problem)
             return seconds / 2 if production.entry.endswith("false, 2, false, 0, 1, 12, 2>") else seconds
 
-        tiling, _ = tune(DEFAULT, [4], SCALE, FakeBench(finer), ignore)
-        assert tiling.ragged[4][0] == TileShape(64, 64, 2, 128, wide=False, resident=12)
+        profile, _ = tune(H200, [4], SCALE, FakeBench(finer), ignore)
+        assert profile.ragged[4][0] == TileShape(64, 64, 2, 128, wide=False, resident=12)
 
     def test_what_is_wrong_never_wins(self) -> None:
         bench = favouring("tile<4, 32, 64, 4, 128, true", 0.1e-6)
         bench.right = lambda production, _: not production.entry.startswith("tile<4, 32, 64, 4, 128, true")
-        assert tune(DEFAULT, [4], SCALE, bench, ignore)[0] == DEFAULT
+        assert tune(H200, [4], SCALE, bench, ignore)[0] == H200
 
     def test_what_wins_was_checked_on_every_problem(self) -> None:
         bench = favouring("tile<4, 32, 64, 4, 128, true")
-        tune(DEFAULT, [4], SCALE, bench, ignore)
+        tune(H200, [4], SCALE, bench, ignore)
         winner = [production for production in bench.checked if production.entry.startswith("tile<4, 32, 64, 4, 128")]
         assert len({tuning.identity(production) for production in winner}) >= len(kind("aligned").cases(4, SCALE))
 
     def test_what_does_not_run_is_dropped(self) -> None:
         bench = FakeBench(lambda production, _: None if ", 64, 4, 64" in production.entry else 1e-6)
-        assert tune(DEFAULT, [4], SCALE, bench, ignore)[0] == DEFAULT
+        assert tune(H200, [4], SCALE, bench, ignore)[0] == H200
 
     @pytest.mark.parametrize("fault", ["does not run", "is wrong"])
     def test_a_default_that_cannot_stay_is_replaced(self, fault: str) -> None:
@@ -255,23 +254,23 @@ class TestChoice:
             bench.right = lambda production, problem: not faulty(production, problem)
         else:
             bench.speed = lambda production, problem: None if faulty(production, problem) else 1e-6
-        tiling, choices = tune(DEFAULT, [4], SCALE, bench, ignore)
-        assert tiling.weave_threads[4] in (64, 256)
+        profile, choices = tune(H200, [4], SCALE, bench, ignore)
+        assert profile.weave_threads[4] in (64, 256)
         choice = choices[-1]
         assert (choice.default_seconds, choice.gain) == (None, None)
 
     def test_problems_that_have_no_room_are_left_out(self) -> None:
         bench = FakeBench(room=SCALE.large)
-        _, choices = tune(DEFAULT, [4], SCALE, bench, ignore)
+        _, choices = tune(H200, [4], SCALE, bench, ignore)
         assert "aligned, huge" not in {choice.kind for choice in choices}
         assert "aligned" in {choice.kind for choice in choices}
 
     def test_nothing_that_runs_means_nothing_found(self) -> None:
-        assert tune(DEFAULT, [4], SCALE, FakeBench(lambda production, problem: None), ignore) == (DEFAULT, [])
+        assert tune(H200, [4], SCALE, FakeBench(lambda production, problem: None), ignore) == (H200, [])
 
     def test_progress_never_goes_back(self) -> None:
         told: list[tuple[int, str, float]] = []
-        tune(DEFAULT, [1, 16], SCALE, FakeBench(), lambda *step: told.append(step))
+        tune(H200, [1, 16], SCALE, FakeBench(), lambda *step: told.append(step))
         done = [made + part for made, _, part in told]
         assert done == sorted(done)
         assert all(0 <= part < 1 for _, _, part in told)
@@ -279,7 +278,7 @@ class TestChoice:
 
     def test_figures_of_a_choice(self) -> None:
         bench = favouring("weave<2, 3, 256", 0.5e-6)
-        choice = tune(DEFAULT, [2], SCALE, bench, ignore)[1][-1]
+        choice = tune(H200, [2], SCALE, bench, ignore)[1][-1]
         assert (choice.default, choice.chosen) == ("128 threads", "256 threads")
         assert choice.to_json() == {
             "kind": "short axis",
@@ -294,7 +293,7 @@ class TestChoice:
             "roof_share": pytest.approx(0.75),
             "gain": pytest.approx(0.5),
         }
-        assert choice.nbytes == 2 * sum(case.problem(2).nbytes for case in kind("short axis").cases(2, SCALE))
+        assert choice.nbytes == 2 * sum(problem_of(case, 2).nbytes for case in kind("short axis").cases(2, SCALE))
 
 
 @pytest.fixture
@@ -308,23 +307,23 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class TestTarget:
     def test_what_is_found_is_kept_and_loaded(self) -> None:
         bench = favouring("tile<4, 64, 64, 2, 256, true")
-        found = list(tune_target(H200, [2, 4], SCALE, bench, ignore))
+        found = list(tune_by(DEVICE, [2, 4], SCALE, bench, ignore))
         assert [choices[0].element for choices in found] == [2, 4]
-        assert tuned_elements(H200) == (2, 4)
+        assert tuned_elements(DEVICE) == (2, 4)
         # As fast at small problems: no smaller tile is needed there.
-        assert tiling_of(H200) == replace(DEFAULT, aligned={**DEFAULT.aligned, 4: (TileShape(64, 64, 2, 256),)})
-        assert untune(H200)
-        assert tiling_of(H200) == DEFAULT
+        assert profile_of(DEVICE) == replace(H200, aligned={**H200.aligned, 4: (TileShape(64, 64, 2, 256),)})
+        assert untune(DEVICE)
+        assert profile_of(DEVICE) == H200
 
     def test_tuned_again_it_starts_from_the_default(self) -> None:
-        list(tune_target(H200, [4], SCALE, favouring("tile<4, 32, 64, 4, 128, true"), ignore))
-        list(tune_target(H200, [4], SCALE, FakeBench(), ignore))
-        assert tiling_of(H200) == DEFAULT
+        list(tune_by(DEVICE, [4], SCALE, favouring("tile<4, 32, 64, 4, 128, true"), ignore))
+        list(tune_by(DEVICE, [4], SCALE, FakeBench(), ignore))
+        assert profile_of(DEVICE) == H200
 
     def test_another_device_begins_with_its_own_number_of_blocks(self) -> None:
-        small = Target("sm_89", "NVIDIA L4", 58)
-        list(tune_target(small, [4], SCALE, FakeBench(), ignore))
-        assert tiling_of(small).enough_blocks == 464
+        small = replace(DEVICE, name="NVIDIA L4", arch="sm_89", multiprocessors=58)
+        list(tune_by(small, [4], SCALE, FakeBench(), ignore))
+        assert profile_of(small).enough_blocks == 464
 
     def test_interrupted_it_keeps_whole_element_sizes(self, cache: Path) -> None:
         def speed(production: Production, _: Problem) -> float:
@@ -333,22 +332,25 @@ class TestTarget:
             return 1e-6
 
         with pytest.raises(KeyboardInterrupt):
-            list(tune_target(H200, [2, 4], SCALE, FakeBench(speed), ignore))
-        assert tuned_elements(H200) == (2,)
+            list(tune_by(DEVICE, [2, 4], SCALE, FakeBench(speed), ignore))
+        assert tuned_elements(DEVICE) == (2,)
         assert [path.suffix for path in cache.iterdir()] == [".json"]
 
     def test_a_device_on_which_nothing_runs_stays_untuned(self) -> None:
         with pytest.raises(DeviceError, match="no kernel for elements of 4 bytes runs and is right on NVIDIA H200"):
-            list(tune_target(H200, [4], SCALE, FakeBench(lambda production, problem: None), ignore))
-        assert tuned_elements(H200) == ()
+            list(tune_by(DEVICE, [4], SCALE, FakeBench(lambda production, problem: None), ignore))
+        assert tuned_elements(DEVICE) == ()
 
     def test_progress_counts_all_element_sizes(self) -> None:
         told: list[int] = []
-        list(tune_target(H200, [1, 16], SCALE, FakeBench(), lambda made, label, part: told.append(made)))
+        list(tune_by(DEVICE, [1, 16], SCALE, FakeBench(), lambda made, label, part: told.append(made)))
         assert told == sorted(told)
         assert told[-1] == len(decisions([1, 16])) - 1
 
 
-def test_a_tiling_has_no_other_tables() -> None:
-    """A table that is added to Tiling is to be decided by a kind, stored and loaded too."""
-    assert set(Tiling.__slots__) == {"aligned", "ragged", "groups", "weave_threads", "rows_items", "enough_blocks"}
+def test_what_is_tuned_is_part_of_the_profile() -> None:
+    """What a tuned device has of its own; all else is that of an H200."""
+    tuned_tables = {"aligned", "ragged", "groups", "weave_threads", "rows_items"}
+    assert (
+        set(tuned._entry(H200, 16)) - {"group"} == tuned_tables - {"groups"} <= {each.name for each in fields(Profile)}
+    )

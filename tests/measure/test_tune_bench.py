@@ -1,32 +1,43 @@
 """What tuning asks of a device, on one whose memory is the host's."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from cornerturn.errors import CompileError, DeviceError
-from cornerturn.kernels.gathers import box
-from cornerturn.kernels.production import Production
+from cornerturn.gpu import DeviceFacts
+from cornerturn.kernels.production.device_code import Production
+from cornerturn.kernels.production.h200 import H200
 from cornerturn.measure import tune_bench
-from cornerturn.measure.tune import Case, Scale, identity
-from cornerturn.measure.tune_bench import GUARD_BYTES, PLACE_BYTES, DeviceBench, moved, tune_device, tune_target, untune
+from cornerturn.measure.cases import Case
+from cornerturn.measure.tune import Scale, identity, problem_of
+from cornerturn.measure.tune_bench import (
+    GUARD_BYTES,
+    PLACE_BYTES,
+    DeviceBench,
+    expected_of,
+    tune_by,
+    tune_device,
+    untune,
+)
 from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.gpu import tuned
 from cornerturn.op.gpu.plan import plan
-from cornerturn.op.gpu.tuned import DEFAULT, Target
-from cornerturn.op.strided_view import StridedView
+from cornerturn.op.strided_view import StridedView, as_array
 
-from .fake_device import STREAM, FakeBits, FakeDevice, memory_at
+from .fake_device import STREAM, FakeDevice, FakePattern, memory_at
 from .test_tune import FakeBench, favouring, ignore
 
-CASES = [Case((96, 130)), Case((130, 96)), Case((5, 64, 48), (0, 2, 1)), Case((33, 70))]
-PROBLEMS = {identity(plan(case.problem(4), 0, 0)): case.problem(4) for case in CASES}
+CASES = [Case((96, 130), (1, 0)), Case((130, 96), (1, 0)), Case((5, 64, 48), (0, 2, 1)), Case((33, 70), (1, 0))]
+PROBLEMS = {identity(plan(problem_of(case, 4), 0, 0)): problem_of(case, 4) for case in CASES}
 SCALE = Scale(1 << 15, 1 << 12)
 
 
 def production_of(case: Case) -> Production:
-    return plan(case.problem(4), 0, 0)
+    return plan(problem_of(case, 4), 0, 0)
 
 
 class FakeLauncher:
@@ -51,12 +62,20 @@ class FakeLauncher:
         if self._problem is None:  # a copy
             return
         nbytes = self._problem.nbytes
-        result, target = moved(memory_at(x, nbytes), self._problem), memory_at(y, nbytes + GUARD_BYTES)
+        result = as_array(replace(expected_of(self._problem), pointer=x)).copy().reshape(-1).view(np.uint8)
+        target = memory_at(y, nbytes + GUARD_BYTES)
         if self.fault == "leaves a byte":
             result[nbytes // 2] = target[nbytes // 2]
         target[:nbytes] = result
         if self.fault == "writes behind":
             target[nbytes + 7] ^= 1
+
+
+@pytest.mark.parametrize("case", [*CASES, Case((4, 6, 10), (2, 0, 1)), Case((8,), (0,))])
+def test_what_is_expected_is_what_numpy_makes(case):
+    x = np.random.default_rng(0).random(case.shape, np.float32)
+    view = replace(expected_of(problem_of(case, 4)), pointer=x.ctypes.data)
+    assert as_array(view).tobytes() == x.transpose(case.axes).tobytes()
 
 
 def time_launches(device, enqueue, repeat, warmup):
@@ -67,8 +86,8 @@ def time_launches(device, enqueue, repeat, warmup):
 
 @pytest.fixture
 def device(monkeypatch):
-    monkeypatch.setattr(tune_bench, "Bits", lambda device: FakeBits())
-    monkeypatch.setattr(tune_bench, "Launcher", FakeLauncher)
+    monkeypatch.setattr(tune_bench, "Pattern", FakePattern)
+    monkeypatch.setattr(tune_bench, "launcher", FakeLauncher)
     monkeypatch.setattr(tune_bench, "time_launches", time_launches)
     monkeypatch.setattr(tune_bench, "compile_with_nvrtc", lambda source, arch: "module")
     monkeypatch.setattr(FakeLauncher, "fault", "")
@@ -88,36 +107,31 @@ class TestDeviceBench:
 
     @pytest.mark.parametrize("case", CASES)
     def test_what_is_right(self, device, case):
-        assert DeviceBench(device, SCALE).is_right(production_of(case), case.problem(4))
+        assert DeviceBench(device, SCALE).is_right(production_of(case), problem_of(case, 4))
 
     @pytest.mark.parametrize("fault", ["leaves a byte", "writes behind", "is refused", "is not loaded"])
     def test_what_is_not(self, device, fault):
         FakeLauncher.fault = fault
-        assert not DeviceBench(device, SCALE).is_right(production_of(CASES[0]), CASES[0].problem(4))
+        assert not DeviceBench(device, SCALE).is_right(production_of(CASES[0]), problem_of(CASES[0], 4))
 
     def test_a_kernel_of_another_problem_is_wrong(self, device):
-        assert not DeviceBench(device, SCALE).is_right(production_of(CASES[1]), CASES[0].problem(4))
+        assert not DeviceBench(device, SCALE).is_right(production_of(CASES[1]), problem_of(CASES[0], 4))
 
     def test_what_another_kernel_wrote_does_not_count(self, device):
-        bench, problem = DeviceBench(device, SCALE), CASES[0].problem(4)
+        bench, problem = DeviceBench(device, SCALE), problem_of(CASES[0], 4)
         assert bench.is_right(production_of(CASES[0]), problem)
-        idle = box(4, problem.axes)
+        idle = production_of(Case((40, 56), (1, 0)))
         assert identity(idle) not in PROBLEMS  # so it writes nothing
         assert not bench.is_right(idle, problem)
 
     def test_it_is_checked_once(self, device):
         bench = DeviceBench(device, SCALE)
         for _ in range(3):
-            assert bench.is_right(production_of(CASES[0]), CASES[0].problem(4))
+            assert bench.is_right(production_of(CASES[0]), problem_of(CASES[0], 4))
         assert len(FakeLauncher.launched) == 1
 
-    def test_more_problems_than_one_decision_has(self, device):
-        bench = DeviceBench(device, SCALE)
-        assert all(bench.is_right(production_of(case), case.problem(4)) for case in CASES)
-        assert len(bench._references) <= tune_bench.MAX_PROBLEMS
-
     def test_launches_alternate_between_places(self, device):
-        bench, problem = DeviceBench(device, SCALE), CASES[0].problem(4)
+        bench, problem = DeviceBench(device, SCALE), problem_of(CASES[0], 4)
         assert bench.seconds(production_of(CASES[0]), problem) == 2e-6
         offsets = [x - bench._x.address for x, _ in FakeLauncher.launched]
         assert offsets == [y - bench._y.address for _, y in FakeLauncher.launched]
@@ -126,7 +140,7 @@ class TestDeviceBench:
 
     def test_places_stay_within_the_arrays(self, device):
         device.free = 4 * 4 * 50_200
-        bench, problem = DeviceBench(device, SCALE), CASES[0].problem(4)
+        bench, problem = DeviceBench(device, SCALE), problem_of(CASES[0], 4)
         bench.seconds(production_of(CASES[0]), problem)
         offsets = [x - bench._x.address for x, _ in FakeLauncher.launched]
         assert len(set(offsets)) == bench.room // (-(-problem.nbytes // PLACE_BYTES) * PLACE_BYTES) == 4
@@ -135,7 +149,7 @@ class TestDeviceBench:
     @pytest.mark.parametrize("fault", ["is refused", "is not loaded"])
     def test_what_does_not_run_has_no_time(self, device, fault):
         FakeLauncher.fault = fault
-        assert DeviceBench(device, SCALE).seconds(production_of(CASES[0]), CASES[0].problem(4)) is None
+        assert DeviceBench(device, SCALE).seconds(production_of(CASES[0]), problem_of(CASES[0], 4)) is None
 
     def test_a_lost_device_ends_it(self, device, monkeypatch):
         bench = DeviceBench(device, SCALE)
@@ -147,20 +161,20 @@ class TestDeviceBench:
         monkeypatch.setattr(device, "free_bytes", lost)
         for ask in (bench.seconds, bench.is_right):
             with pytest.raises(DeviceError, match="ILLEGAL_ADDRESS"):
-                ask(production_of(CASES[0]), CASES[0].problem(4))
+                ask(production_of(CASES[0]), problem_of(CASES[0], 4))
 
     def test_a_kernel_is_loaded_once(self, device):
         bench = DeviceBench(device, SCALE)
         for _ in range(2):
-            bench.seconds(production_of(CASES[0]), CASES[0].problem(4))
-            bench.is_right(production_of(CASES[0]), CASES[0].problem(4))
+            bench.seconds(production_of(CASES[0]), problem_of(CASES[0], 4))
+            bench.is_right(production_of(CASES[0]), problem_of(CASES[0], 4))
         assert len(FakeLauncher.made) == 1
 
     def test_what_does_not_compile_has_no_time_and_stops_no_other(self, device, monkeypatch):
         compiled = []
 
         def compile_with_nvrtc(source, arch):
-            compiled.append((*source.entries, arch))
+            compiled.append((source, arch))
             if len(compiled) == 1:
                 raise CompileError("no")
             return "module"
@@ -169,10 +183,13 @@ class TestDeviceBench:
         monkeypatch.setattr(tune_bench, "COMPILERS", 1)
         bench, productions = DeviceBench(device, SCALE), [production_of(case) for case in CASES]
         bench.prepare([*productions, *productions])
-        seconds = [bench.seconds(*work) for work in zip(productions, (case.problem(4) for case in CASES), strict=True)]
-        assert [one is None for one in seconds] == [one.entry == productions[0].entry for one in productions]
-        assert sorted(compiled) == sorted({(production.entry, "sm_90") for production in productions})
-        assert not bench.is_right(productions[0], CASES[0].problem(4))
+        seconds = [
+            bench.seconds(*work) for work in zip(productions, (problem_of(case, 4) for case in CASES), strict=True)
+        ]
+        assert [one is None for one in seconds] == [one.source == productions[0].source for one in productions]
+        assert len(compiled) == len(set(compiled))
+        assert set(compiled) == {(production.source, "sm_90") for production in productions}
+        assert not bench.is_right(productions[0], problem_of(CASES[0], 4))
 
     def test_the_cache_keeps_no_candidate(self, device, monkeypatch, tmp_path):
         monkeypatch.undo()
@@ -180,7 +197,7 @@ class TestDeviceBench:
         bench = DeviceBench.__new__(DeviceBench)
         bench._arch, bench._modules = "sm_90", {}
         bench.prepare([production_of(CASES[0])])
-        assert bench._modules[production_of(CASES[0]).entry].cubin
+        assert bench._modules[production_of(CASES[0]).source].cubin
         assert list(tmp_path.iterdir()) == []
 
     def test_the_copy_is_the_faster_of_two_and_timed_once(self, device, monkeypatch):
@@ -208,14 +225,18 @@ class RememberingLauncher:
 @pytest.fixture
 def engine(monkeypatch, tmp_path):
     """The CUDA engine of two H200s and an L4, with nothing planned and nothing tuned."""
-    targets = [Target("sm_90", "NVIDIA H200", 132)] * 2 + [Target("sm_89", "NVIDIA L4", 58)]
+    h200 = DeviceFacts(0, "NVIDIA H200", "sm_90", 132, 60 << 20, 140 << 30, True, "13.0")
+    devices = [
+        h200,
+        replace(h200, ordinal=1),
+        DeviceFacts(2, "NVIDIA L4", "sm_89", 58, 48 << 20, 24 << 30, True, "13.0"),
+    ]
     monkeypatch.setenv("CORNERTURN_CACHE", str(tmp_path))
-    monkeypatch.setattr(gpu_engine, "Launcher", RememberingLauncher)
-    monkeypatch.setattr(gpu_engine, "target_of", targets.__getitem__)
-    monkeypatch.setattr(tune_bench, "target_of", targets.__getitem__)
+    monkeypatch.setattr(gpu_engine, "launcher", RememberingLauncher)
+    monkeypatch.setattr(gpu_engine, "facts_of", devices.__getitem__)
     tuned._load_once.cache_clear()
     gpu_engine.forget_plans()
-    yield targets
+    yield devices
     gpu_engine.forget_plans()
 
 
@@ -230,7 +251,7 @@ class TestEngine:
     def test_what_is_tuned_is_launched_in_the_same_process(self, engine):
         before = launcher_of(0)
         assert before.production.entry.startswith("tile<4, 64, 32, 2, 256")
-        list(tune_target(engine[0], [4], Scale.of(60 << 20, 1056), favouring("tile<4, 64, 64, 2, 256, true"), ignore))
+        list(tune_by(engine[0], [4], Scale.of(60 << 20, 1056), favouring("tile<4, 64, 64, 2, 256, true"), ignore))
         assert launcher_of(0).production.entry.startswith("tile<4, 64, 64, 2, 256")
         untune(engine[0])
         assert launcher_of(0).production.entry == before.production.entry
@@ -242,7 +263,7 @@ class TestEngine:
 
     def test_a_second_call_plans_and_reads_nothing(self, engine, monkeypatch):
         launcher_of(0)
-        for name in ("plan", "tiling_of", "canonical", "target_of"):
+        for name in ("plan", "profile_of", "canonical", "facts_of"):
             monkeypatch.setattr(gpu_engine, name, None)
         assert launcher_of(0) is launcher_of(0)
 
@@ -250,7 +271,7 @@ class TestEngine:
         told = []
         monkeypatch.setattr(gpu_engine, "_after_tuning", [])
         gpu_engine.when_retuned(lambda: told.append("forget"))
-        list(tune_target(engine[0], [4], Scale.of(60 << 20, 1056), FakeBench(), ignore))
+        list(tune_by(engine[0], [4], Scale.of(60 << 20, 1056), FakeBench(), ignore))
         assert told == ["forget"]
 
     def test_a_device_is_tuned_by_what_is_measured_there(self, engine, device, monkeypatch):
@@ -263,33 +284,5 @@ class TestEngine:
 
         monkeypatch.setattr(tune_bench, "DeviceBench", bench)
         list(tune_device(device, [8], ignore))
-        assert scales == [Scale.of(1 << 20, 1056)]
-        assert tuned.tiling_of(engine[0]).weave_threads == {**DEFAULT.weave_threads, 8: 64}
-
-
-class TestTarget:
-    @pytest.fixture(autouse=True)
-    def _driver(self, monkeypatch):
-        from cuda.bindings import driver
-
-        kinds = driver.CUdevice_attribute
-        facts = {
-            kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: 8,
-            kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: 9,
-            kinds.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: 58,
-        }
-        ok, bad = driver.CUresult.CUDA_SUCCESS, driver.CUresult.CUDA_ERROR_INVALID_DEVICE
-        monkeypatch.setattr(driver, "cuInit", lambda flags: (ok,))
-        monkeypatch.setattr(driver, "cuDeviceGet", lambda ordinal: (bad, None) if ordinal else (ok, 77))
-        monkeypatch.setattr(driver, "cuDeviceGetName", lambda length, device: (ok, b"NVIDIA L4\0\0\0"))
-        monkeypatch.setattr(driver, "cuDeviceGetAttribute", lambda kind, device: (ok, facts[kind]))
-        gpu_engine.target_of.cache_clear()
-        yield
-        gpu_engine.target_of.cache_clear()
-
-    def test_it_is_what_the_driver_says(self):
-        assert gpu_engine.target_of(0) == Target("sm_89", "NVIDIA L4", 58)
-
-    def test_a_device_that_is_not_there_is_said(self):
-        with pytest.raises(DeviceError, match="there is no CUDA device 3: CUDA_ERROR_INVALID_DEVICE"):
-            gpu_engine.target_of(3)
+        assert scales == [Scale.of(1 << 20, 8)]
+        assert tuned.profile_of(device.facts).weave_threads == {**H200.weave_threads, 8: 64}

@@ -1,11 +1,11 @@
 import itertools
-import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cornerturn.op.problem import Problem, canonical
+from cornerturn.op.strided_view import c_order
 
 CASES = {
     # name: item size, input shape, permutation, then the canonical item size, shape and strides in and out
@@ -28,22 +28,18 @@ CASES = {
 }
 
 
-def c_strides(item: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(item * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_canonical_form(name: str) -> None:
     item, shape, axes, new_item, new_shape, strides_in, strides_out = CASES[name]
     turned = tuple(shape[axis] for axis in axes)
-    strides = c_strides(item, shape)
-    problem = canonical(item, turned, tuple(strides[axis] for axis in axes), c_strides(item, turned))
+    x, y = c_order(shape, item).permuted(axes), c_order(turned, item)
+    problem = canonical(item, turned, x.strides, y.strides)
     assert problem == Problem(new_item, new_shape, strides_in, strides_out)
 
 
 def test_fifteen_axes_reversed_stay_fifteen() -> None:
     shape = (3,) * 15
-    strides = c_strides(4, shape)
+    strides = c_order(shape, 4).strides
     problem = canonical(4, shape, strides[::-1], strides)
     assert problem.shape == shape
     assert problem.strides_in == strides[::-1]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cornerturn import explain_plan, matrix_transpose, permute_dims, transpose
 from cornerturn.errors import UsageError
 from cornerturn.op.cpu import engine as cpu_engine
-from cornerturn.op.transpose import SMALL_BYTES
+from cornerturn.op.engines import SMALL_BYTES
 
 Array = NDArray[Any]
 

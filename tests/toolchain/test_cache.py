@@ -86,9 +86,9 @@ def test_an_entry_that_is_a_folder_is_a_miss_and_harmless(tmp_path: Path):
 
 @pytest.mark.parametrize(
     "body",
-    ["{}", "[]", "1", "no JSON", '{"cubin": 1}', '{"cubin": "*"}', json.dumps({"cubin": "", "ptx": "", "other": 1})],
+    ["{}", "[]", "1", "not JSON", '{"cubin": 1}', '{"cubin": "*"}', json.dumps({"cubin": "", "ptx": "", "other": 1})],
 )
-def test_an_intact_entry_that_is_no_module_is_a_miss(body: str, tmp_path: Path):
+def test_an_intact_entry_that_is_not_a_module_is_a_miss(body: str, tmp_path: Path):
     cache = Cache(tmp_path)
     cache.store(KEY, MODULE)
     assert base64.b64encode(MODULE.cubin) in entry_of(cache).read_bytes()
@@ -116,7 +116,7 @@ def test_entries_are_for_all_who_may_read_the_folder(tmp_path: Path):
     assert stat.S_IMODE(entry_of(cache).stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path):
+def test_a_folder_that_cannot_be_written_is_not_an_error(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     cache = Cache(tmp_path / "file" / "cache")
     cache.store(KEY, MODULE)
@@ -125,7 +125,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path):
 
 
 @pytest.mark.parametrize("folder", ["link", "link/deeper", "n" * 300, "m/" * 3000, "file", "file/deeper"])
-def test_a_folder_that_cannot_be_is_no_error(folder: str, tmp_path: Path):
+def test_a_folder_that_cannot_be_is_not_an_error(folder: str, tmp_path: Path):
     (tmp_path / "link").symlink_to("link")
     (tmp_path / "file").touch()
     cache = Cache(tmp_path / folder)
@@ -135,7 +135,7 @@ def test_a_folder_that_cannot_be_is_no_error(folder: str, tmp_path: Path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser reads everything")
-def test_a_folder_that_cannot_be_read_is_no_error(tmp_path: Path):
+def test_a_folder_that_cannot_be_read_is_not_an_error(tmp_path: Path):
     cache = Cache(tmp_path / "closed" / "cache")
     cache.store(KEY, MODULE)
     cache.folder.parent.chmod(0)
@@ -218,4 +218,4 @@ def test_concurrent_processes_never_see_half_an_entry(tmp_path: Path):
         subprocess.Popen([sys.executable, "-c", HAMMER, str(tmp_path), name], env=environment) for name in "abcd"
     ]
     assert [process.wait(60) for process in processes] == [0] * 4
-    assert len(list(tmp_path.iterdir())) == 3, "one file a key, and no temporary file"
+    assert len(list(tmp_path.iterdir())) == 3, "one file per key, and no temporary file"

@@ -38,7 +38,7 @@ SOURCE = CuteSource("fill.py", TEXT, ("fill_rows", "fill_cols"))
 
 @pytest.fixture
 def no_dsl(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the DSL was not installed: neither found nor importable."""
+    """As if the DSL were not installed: neither found nor importable."""
 
     def version(name: str) -> str:
         raise PackageNotFoundError(name)

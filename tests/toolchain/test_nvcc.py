@@ -1,4 +1,4 @@
-"""What needs no nvcc: how one that is missing or broken is named."""
+"""Tests that run without nvcc: the errors that name a missing or broken one."""
 
 from pathlib import Path
 

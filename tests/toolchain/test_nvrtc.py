@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cornerturn.errors import CompileError, MissingExtraError, UsageError
-from cornerturn.kernels.kernel import CudaSource
+from cornerturn.kernels.kernel import CudaSource, CudaText
 from cornerturn.toolchain import nvrtc
 
 SCALE = """
@@ -84,7 +84,7 @@ def test_the_line_table_names_the_file_as_it_was_given(file: str):
         ),
         (
             "__global__ void f(int* a) {} __global__ void f(float* a) {}",
-            "own.cu has no kernel f: there are more functions of that name, in the file or in CUDA: rename it",
+            "own.cu has no kernel f: several functions have that name, in the file or in CUDA: rename it",
         ),
     ],
 )
@@ -96,9 +96,22 @@ def test_a_compile_error_shows_the_users_file_and_line(text: str, message: str):
     assert not re.search("nv_name_map|mangled_name|detected|Remark|ptxas|/own.cu", shown)
 
 
+def test_arguments_that_a_template_does_not_take_are_not_advised():
+    source = CudaSource("own.cu", "template <class T, int N> __global__ void f(T* a) {}", ("f<float>",))
+    with pytest.raises(CompileError, match=r"no kernel f<float>: it is a template, and these arguments are not those"):
+        nvrtc.compile_with_nvrtc(source, "sm_90")
+
+
+def test_an_error_of_the_assembler_names_the_file_of_its_line():
+    parts = CudaText("parts.cuh", '\n__device__ void part() { asm("bogus;"); }')
+    source = CudaSource("own.cu", "__global__ void f() { part(); }", ("f",), preceding=(parts,))
+    with pytest.raises(CompileError, match=r"^parts\.cuh\(2\): error: "):
+        nvrtc.compile_with_nvrtc(source, "sm_90")
+
+
 def test_a_kernel_with_the_name_of_a_function_of_cuda_is_named():
     text = 'extern "C" __global__ void clock(int* a) { a[0] = 1; }'
-    with pytest.raises(CompileError, match=r"^own\.cu has no kernel clock: there are more functions of that name"):
+    with pytest.raises(CompileError, match=r"^own\.cu has no kernel clock: several functions have that name"):
         nvrtc.compile_with_nvrtc(CudaSource("own.cu", text, ("clock",)), "sm_90")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cornerturn.errors import CompileError
+from cornerturn.errors import CompileError, PtxError
 from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.kernels.kernel import CudaSource, Kernel
 from cornerturn.toolchain import Image, build, compile_source, sass, unavailable_reason
@@ -117,9 +117,11 @@ def test_only_the_kernel_asked_for_is_read():
 
 def test_a_symbol_that_is_not_there_is_an_error():
     image = image_of("float", MOVE)
-    for read in (ptx_memory_instructions, sass_memory_instructions):
-        with pytest.raises(CompileError, match="no kernel gone"):
-            read(Image(image.ptx, image.cubin, "gone", image.arch, image.compiler))
+    other = Image(image.ptx, image.cubin, "gone", image.arch, image.compiler)
+    with pytest.raises(PtxError, match="no kernel gone"):
+        ptx_memory_instructions(other)
+    with pytest.raises(CompileError, match="no kernel gone"):
+        sass_memory_instructions(other)
 
 
 def test_damaged_machine_code_is_an_error():

@@ -7,31 +7,24 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import DEFAULT_SIZE, Shape, or_else, parse_sizes, progress_bar, say, show, write_json
+from cornerturn.cli.options import DEFAULT_SIZE, DEVICE, PLOT, json_option, sizes_option
+from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.cli.tune_commands import tuned_fact
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import Device, open_device, unavailable_reason
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab import environment, plots, tables
+from cornerturn.lab import environment
 from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
-from cornerturn.lab.counters import Comparison, compare_counters
-from cornerturn.lab.counters_view import counters_view
-from cornerturn.lab.files import npy_size, read_matrix
-from cornerturn.lab.matrices import ELEMENT_BYTES, require_memory
+from cornerturn.lab.counters import CounterComparison, compare_counters
+from cornerturn.lab.matrices import ELEMENT_BYTES, Shape, require_memory
 from cornerturn.lab.run import TimingPlan
+from cornerturn.lab.user.npy import npy_size, read_matrix
+from cornerturn.lab.views import plots, tables
+from cornerturn.lab.views.counters import counters_view
 from cornerturn.toolchain import DEFAULT_ARCH
 from cornerturn.toolchain import unavailable_reason as why_unavailable
-
-DEVICE = click.option(
-    "--device",
-    "where",
-    type=click.Choice(["auto", "gpu", "emulator"]),
-    default="auto",
-    show_default=True,
-    help="A GPU gives times, the emulator counts; auto takes a GPU where there is one.",
-)
 
 
 @click.command("list")
@@ -43,27 +36,14 @@ def list_kernels() -> None:
 @click.command()
 @click.argument("names", metavar="[KERNEL]...", nargs=-1)
 @click.option("--family", "families", multiple=True, help="Run a whole family; may be given several times.")
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    metavar="ROWSxCOLS",
-    callback=parse_sizes,
-    help="Size of x, default 1024x1024; may be given several times.",
-)
+@sizes_option("Size of x, default 1024x1024; may be given several times.")
 @click.option("--input", "source", type=click.Path(path_type=Path), metavar="FILE.npy", help="Run on your own matrix.")
 @DEVICE
 @click.option("--repeat", type=click.IntRange(min=1), default=1000, show_default=True, help="Launches timed on a GPU.")
 @click.option("--warmup", type=click.IntRange(min=1), default=10, show_default=True, help="Launches before them.")
 @click.option("--cold", is_flag=True, help="Flush a GPU's L2 cache before each launch.")
-@click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
-@click.option(
-    "--plot",
-    "plot_path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Draw the results; needs pip install 'cornerturn[plot]'.",
-)
+@json_option()
+@PLOT
 @click.option(
     "--counters", is_flag=True, help="Compare the emulator's counts with those of a GPU, read by Nsight Compute."
 )
@@ -139,7 +119,7 @@ def _compare_counters(entries: Sequence[Kernel | View], shapes: Sequence[Shape],
         device = open_device()
     for shape in shapes:
         require_memory(*shape, device.free_bytes())
-    compared: list[Comparison] = []
+    compared: list[CounterComparison] = []
     for shape in shapes:
         kernels = [entry for entry in entries if isinstance(entry, Kernel) and not entry.refuses(*shape)]
         kernels = [kernel for kernel in kernels if why_unavailable(kernel.source, device.facts.arch) is None]
@@ -158,20 +138,20 @@ def _compare_counters(entries: Sequence[Kernel | View], shapes: Sequence[Shape],
 @click.command()
 def info() -> None:
     """Show device, compiler, versions and cache."""
-    facts = environment.facts()
+    facts = environment.describe()
     if unavailable_reason() is None:
         facts.insert(2, ("tiles", tuned_fact()))  # after the GPU
-    show(tables.facts_table(facts))
+    show(tables.pairs_table(facts))
 
 
 def select(names: Sequence[str], families: Sequence[str]) -> list[Kernel | View]:
-    """The entries asked for, in the catalogue's order; all of them when none is."""
+    """The entries asked for, in the catalogue's order; all of them if none is."""
     asked = [find(name) for name in names] + [entry for family in families for entry in in_family(family)]
     return [entry for entry in CATALOGUE if entry in asked] if asked else list(CATALOGUE)
 
 
 def choose_device(where: str) -> tuple[Device | None, str | None]:
-    """The GPU to measure on, or None for the emulator, and why the emulator if that was not asked for."""
+    """The GPU to measure on, or None for the emulator; and why there is no GPU, unless the emulator was asked for."""
     if where == "emulator":
         return None, None
     if where == "auto" and (reason := unavailable_reason()):

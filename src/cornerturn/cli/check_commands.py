@@ -1,40 +1,34 @@
-"""``cornerturn check`` and ``lessons``: is a kernel right, and does what the textbooks say hold here?"""
+"""``cornerturn check`` and ``lessons``: is a kernel right, and do the textbooks' claims hold here?"""
 
 from functools import partial
 from pathlib import Path
 
 import click
 
-from cornerturn.cli.bench_commands import DEVICE, choose_device
-from cornerturn.cli.shell import Shape, parse_size, parse_sizes, progress_bar, say, show, write_json
+from cornerturn.cli.bench_commands import choose_device
+from cornerturn.cli.options import DEVICE, json_option, parse_size, sizes_option
+from cornerturn.cli.shell import progress_bar, say, show, write_json
 from cornerturn.files import check_outputs
-from cornerturn.lab import checking
-from cornerturn.lab.check_view import check_view
 from cornerturn.lab.environment import device_record, device_title
 from cornerturn.lab.evidence import Numbers
 from cornerturn.lab.lesson_book import find_lessons
 from cornerturn.lab.lessons import Finding, learn
-from cornerturn.lab.lessons_view import lessons_view
-from cornerturn.lab.matrices import require_memory
-from cornerturn.lab.user_kernel import read_kernel
+from cornerturn.lab.matrices import Shape, require_memory
+from cornerturn.lab.user import checking
+from cornerturn.lab.user.kernel import read_kernel
+from cornerturn.lab.views.check import check_view
+from cornerturn.lab.views.lessons import lessons_view
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE.cu")
 @click.option("--entry", metavar="NAME", help="The kernel, for example 'turn<float, 32>'; needed if there are several.")
-@click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a block, for example 32,8.")
+@click.option("--block", metavar="X[,Y[,Z]]", help="Threads per block, for example 32,8.")
 @click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for example 'ceil(cols/32),ceil(rows/32)'.")
 @click.option("--args", metavar="LIST", help="The kernel's arguments in order, default x,y,rows,cols.")
-@click.option("--shared", metavar="BYTES", help="Dynamic shared memory of a block, default 0.")
+@click.option("--shared", metavar="BYTES", help="Dynamic shared memory per block, default 0.")
 @click.option("--element-bytes", metavar="BYTES", help="Size of an element: 1, 2, 4 (default), 8 or 16.")
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    metavar="ROWSxCOLS",
-    callback=parse_sizes,
-    help="Shape of x to try; several by default; may be given several times.",
-)
+@sizes_option("Shape of x to try; several by default; may be given several times.")
 def check(file: Path, sizes: list[Shape], **asked: str | None) -> None:
     """Check a kernel of your own: is it right, and what does it cost?
 
@@ -61,9 +55,7 @@ def check(file: Path, sizes: list[Shape], **asked: str | None) -> None:
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--size", metavar="ROWSxCOLS", default="1024x1024", callback=parse_size, show_default=True)
 @DEVICE
-@click.option(
-    "--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the findings as JSON."
-)
+@json_option("Write the findings as JSON.")
 def lessons(names: tuple[str, ...], size: Shape, where: str, json_path: Path | None) -> None:
     """Try the textbook's claims: the evidence, and whether it holds.
 

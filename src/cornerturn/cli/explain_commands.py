@@ -1,21 +1,22 @@
-"""``cornerturn explain`` and ``trace``: why a kernel is slow, and the way of one thread through it."""
+"""``cornerturn explain`` and ``trace``: why a kernel is slow, and one thread's way through it."""
 
 import re
 from pathlib import Path
 
 import click
 
-from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_size, progress_bar, show
+from cornerturn.cli.options import SIZE, svg_option
+from cornerturn.cli.shell import progress_bar, show
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab import explain as explain_kernel
 from cornerturn.lab import trace as trace_thread
-from cornerturn.lab.explanation_view import explanation_view
-from cornerturn.lab.matrices import require_memory
-from cornerturn.lab.pictures import svg
-from cornerturn.lab.trace_view import trace_view
+from cornerturn.lab.matrices import Shape, require_memory
+from cornerturn.lab.views.explanation import explanation_view
+from cornerturn.lab.views.pictures import svg
+from cornerturn.lab.views.trace import trace_view
 
 Pair = tuple[int, int]
 
@@ -28,25 +29,17 @@ def _parse_pair(_: click.Context, __: click.Parameter, text: str) -> Pair:
     return int(match[1]), int(match[2])
 
 
-_SIZE = click.option(
-    "--size",
-    "shape",
-    default="{}x{}".format(*DEFAULT_SIZE),
-    show_default=True,
-    metavar="ROWSxCOLS",
-    callback=parse_size,
-    help="Size of x.",
+_BLOCK = click.option(
+    "--block", "at", default="0,0", show_default=True, metavar="BX,BY", callback=_parse_pair, help="Block in the grid."
 )
 
 
 @click.command()
 @click.argument("name", metavar="KERNEL")
-@_SIZE
-@click.option(
-    "--block", "at", default="0,0", show_default=True, metavar="BX,BY", callback=_parse_pair, help="Block in the grid."
-)
+@SIZE
+@_BLOCK
 @click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Warp of that block.")
-@click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw its requests.")
+@svg_option("Draw its requests.")
 def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None) -> None:
     """Show which line wastes what, and the addresses of one warp.
 
@@ -69,13 +62,13 @@ def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None)
 
 @click.command()
 @click.argument("name", metavar="KERNEL")
-@_SIZE
-@click.option("--block", "at", required=True, metavar="BX,BY", callback=_parse_pair, help="Block in the grid.")
+@SIZE
+@_BLOCK
 @click.option("--thread", required=True, metavar="TX,TY", callback=_parse_pair, help="Thread in the block.")
 def trace(name: str, shape: Shape, at: Pair, thread: Pair) -> None:
     """Follow one thread: what it reads, stages and writes.
 
-    The elements of x are their own coordinates, so that one sees (r, c) arrive at y[c, r].
+    The elements of x are their own coordinates, so you see (r, c) arrive at y[c, r].
     """
     followed = trace_thread(_kernel(name, shape), *shape, at, thread)
     show(trace_view(followed))

@@ -1,17 +1,19 @@
-"""``cornerturn build`` and ``layout``: kernels as they are compiled, and as they lay threads over data."""
+"""``cornerturn build`` and ``layout``: compile kernels, and show how they lay threads over data."""
 
 from pathlib import Path
 
 import click
 
+from cornerturn.cli.options import svg_option
 from cornerturn.cli.shell import show
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab import tables
-from cornerturn.lab.layout_pictures import svg_pictures, terminal_pictures
 from cornerturn.lab.layouts import watch_layouts
+from cornerturn.lab.views import tables
+from cornerturn.lab.views.layouts import svg_pictures, terminal_pictures
+from cornerturn.lab.wording import counted
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_source
 
 
@@ -21,7 +23,7 @@ from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_sour
 def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
     """Compile kernels into the cache, for every shape.
 
-    The cache is the folder CORNERTURN_CACHE: carried to another machine, it serves there without the compilers.
+    The cache is the folder CORNERTURN_CACHE: copied to another machine, it serves there without the compilers.
     """
     entries = [entry for family in families for entry in in_family(family)] if families else CATALOGUE
     cache = Cache(cache_folder())
@@ -33,17 +35,20 @@ def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
         for arch in archs:
             compiled = source.file, arch, compile_source(source, arch).compiler
             kernels[compiled] = kernels.get(compiled, 0) + len(source.entries)
-    facts = [(file, f"{count} kernels for {arch} by {compiler}") for (file, arch, compiler), count in kernels.items()]
-    show(tables.facts_table([*facts, ("cache", str(cache.folder))]))
+    made = [
+        (file, f"{counted(count, 'kernel')} for {arch} by {compiler}")
+        for (file, arch, compiler), count in kernels.items()
+    ]
+    show(tables.pairs_table([*made, ("cache", str(cache.folder))]))
 
 
 @click.command()
 @click.argument("name", metavar="KERNEL")
-@click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help="Draw the whole tiles.")
+@svg_option("Draw the whole tiles.")
 def layout(name: str, svg_path: Path | None) -> None:
     """Show which thread moves which element, and the tile's banks.
 
-    Beside the way in which KERNEL places its tile in shared memory stand the others: plain, padded, swizzled.
+    It shows how KERNEL places its tile in shared memory, and the alternatives: plain, padded, swizzled.
     """
     check_outputs({"--svg": svg_path})
     kernel = find(name)

@@ -6,10 +6,12 @@ from pathlib import Path
 import click
 
 from cornerturn.cli.bench_commands import select
-from cornerturn.cli.shell import DEFAULT_SIZE, Shape, parse_size, progress_bar, say
+from cornerturn.cli.options import SIZE
+from cornerturn.cli.shell import progress_bar, say
 from cornerturn.files import check_outputs, replacing
 from cornerturn.lab import report as lab_report
-from cornerturn.lab.matrices import require_memory
+from cornerturn.lab.matrices import Shape, require_memory
+from cornerturn.lab.wording import counted
 
 
 @click.command()
@@ -17,15 +19,7 @@ from cornerturn.lab.matrices import require_memory
     "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, metavar="FILE"
 )
 @click.option("--kernel", "names", multiple=True, metavar="KERNEL", help="Only this one; may be given several times.")
-@click.option(
-    "--size",
-    "shape",
-    default="{}x{}".format(*DEFAULT_SIZE),
-    show_default=True,
-    metavar="ROWSxCOLS",
-    callback=parse_size,
-    help="Size of x.",
-)
+@SIZE
 @click.option(
     "--results",
     "paths",
@@ -47,6 +41,6 @@ def report(output: Path, names: tuple[str, ...], shape: Shape, paths: tuple[Path
         found = lab_report.contents(entries, *shape, measured, step=partial(advance, 0))
     with replacing(output) as file:
         file.write(lab_report.page(found).encode())
-    say(f"{output}: {len(entries)} kernels, {output.stat().st_size / 1e6:.1f} MB")
+    say(f"{output}: {counted(len(entries), 'kernel')}, {output.stat().st_size / 1e6:.1f} MB")
     if any(each["result"]["status"] in ("wrong", "failed") for each in found["kernels"]):
         raise click.exceptions.Exit(1)

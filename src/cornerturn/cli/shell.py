@@ -1,12 +1,16 @@
-"""What all commands share: errors in one line, exit status, output fit for a terminal or a pipe, a progress bar."""
+"""What all commands share: errors in one line, exit status, output fit for a terminal or a pipe, a progress bar.
 
+Output in an encoding that lacks a character has an ASCII one in its place; rich itself draws its boxes in ASCII there.
+"""
+
+import codecs
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,12 +21,32 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from cornerturn.errors import CompileError, CornerturnError, DeviceError, EmulatorError
 from cornerturn.files import replacing
 
-_NARROWEST, _PIPED_WIDTH, _UNLIMITED = 80, 120, 10_000  # columns; below the first, tables and drawings would be cut
-_INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program that SIGINT or SIGPIPE ended
+_NARROWEST, _PIPED_WIDTH, _UNLIMITED = 80, 120, 10_000  # columns; a narrower table or drawing would be cut
+_INTERRUPTED, _BROKEN_PIPE = 130, 141  # what a shell reports for a program ended by SIGINT or SIGPIPE
 
-Shape = tuple[int, int]
 
-DEFAULT_SIZE: Shape = (1024, 1024)
+_STAND_INS = {"│": "|", "─": "-", "▸": ">", "·": ".", "⋮": ":", "µ": "u"}
+_STRICT = ("strict", "surrogateescape")  # ways of encoding that fail at a character
+
+
+def _stand_in(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What to print for characters that the output's encoding lacks; bytes of a file's name stay as they are."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    character = error.object[error.start]
+    if "\udc80" <= character <= "\udcff":
+        return bytes([ord(character) - 0xDC00]), error.start + 1
+    return _STAND_INS.get(character, "?"), error.start + 1
+
+
+codecs.register_error("cornerturn", _stand_in)
+
+
+def _print_anything() -> None:
+    """Have no character end the command, whatever the encoding of its output."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors in _STRICT:
+            stream.reconfigure(errors="cornerturn")
 
 
 class CommandLine(click.Group):
@@ -30,6 +54,7 @@ class CommandLine(click.Group):
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> NoReturn:
         """Run the command and end the process with its status; ``args`` default to the process's own."""
+        _print_anything()
         try:
             given = sys.argv[1:] if args is None else list(args)
             with self.make_context(prog_name or "cornerturn", given) as context:
@@ -52,23 +77,9 @@ class CommandLine(click.Group):
         except MemoryError as error:
             fail(f"not enough memory: {error}: choose a smaller size", 2)
         except (KeyboardInterrupt, click.Abort):
-            exec("")  # or Python ends by the signal, should the interrupt have come through a text that it executed
+            exec("")  # or Python ends by the signal, if the interrupt came out of executed text
             fail("interrupted", _INTERRUPTED)
         sys.exit(0)
-
-
-def parse_size(_: click.Context, __: click.Parameter, text: str) -> Shape:
-    """``1024x768`` -> ``(1024, 768)``."""
-    match = re.fullmatch(r"([0-9]{1,18})x([0-9]{1,18})", text)
-    rows, cols = (int(extent) for extent in match.groups()) if match else (0, 0)
-    if rows < 1 or cols < 1:
-        raise click.BadParameter(f"{text!r} is not ROWSxCOLS, two positive integers such as 1024x1024")
-    return rows, cols
-
-
-def parse_sizes(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> list[Shape]:
-    """The same for several, each size once."""
-    return list(dict.fromkeys(parse_size(context, option, text) for text in texts))
 
 
 def show(table: RenderableType) -> None:
@@ -79,18 +90,18 @@ def show(table: RenderableType) -> None:
     with console.capture() as shown:
         console.print(table)
     for line in shown.get().splitlines():
-        click.echo(line.rstrip(), color=console.is_terminal)
+        click.echo(line.rstrip(), sys.stdout, color=console.is_terminal)
 
 
 def write_json(path: Path, report: object) -> None:
-    """Write ``report`` to a file of its own."""
+    """Write ``report`` as JSON to a file."""
     with replacing(path) as file:
         file.write(json.dumps(report, indent=1).encode() + b"\n")
 
 
 def say(line: str) -> None:
     """Print a line to stderr."""
-    click.echo(line, err=True)
+    click.echo(line, sys.stderr)
 
 
 def fail(message: str, status: int) -> NoReturn:
@@ -101,7 +112,7 @@ def fail(message: str, status: int) -> NoReturn:
 
 @contextmanager
 def or_else(remedy: str) -> Iterator[None]:
-    """Add to the reason why a GPU cannot be used what to do about it."""
+    """Add a remedy to the reason why a GPU cannot be used."""
     try:
         yield
     except DeviceError as error:

@@ -9,15 +9,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cornerturn.cli.options import json_option
 from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs
-from cornerturn.gpu import DeviceFacts, open_device
+from cornerturn.gpu import DeviceFacts, facts_of, open_device
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.lab.environment import device_record
 from cornerturn.measure.tune import Choice, decisions
 from cornerturn.measure.tune_bench import tune_device, untune
-from cornerturn.op.gpu.engine import target_of
-from cornerturn.op.gpu.tuned import ELEMENTS, tiles_path, tuned_elements
+from cornerturn.op.gpu.tuned import tiles_path, tuned_elements
 from cornerturn.toolchain import Cache, cache_folder
 
 
@@ -26,15 +27,15 @@ from cornerturn.toolchain import Cache, cache_folder
     "--element",
     "elements",
     multiple=True,
-    type=click.Choice([str(element) for element in ELEMENTS]),
-    help="Tune for elements of so many bytes alone; may be given several times.",
+    type=click.Choice([str(element) for element in ELEMENT_SIZES]),
+    help="Tune only for elements of this many bytes; may be given several times.",
 )
-@click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JSON.")
+@json_option()
 @click.option("--forget", is_flag=True, help="Remove what was tuned for this GPU.")
 def tune(elements: tuple[str, ...], json_path: Path | None, forget: bool) -> None:
     """Measure on this GPU which tiles transpose() should take.
 
-    Without it, transpose() takes what is fastest on an H200. What is found is kept in the cache and used from then on.
+    Without it, transpose() takes what is fastest on an H200. What is found is kept in the cache and used afterwards.
     An interrupted run keeps what it has found for whole element sizes.
     """
     if forget and (elements or json_path):
@@ -42,14 +43,13 @@ def tune(elements: tuple[str, ...], json_path: Path | None, forget: bool) -> Non
     check_outputs({"--json": json_path})
     with or_else("tune needs an NVIDIA GPU with its driver; transpose() works without being tuned"):
         device = open_device()
-    target = target_of(device.facts.ordinal)
     if forget:
-        say(f"{target.name}: {'what was tuned is removed' if untune(target) else 'nothing was tuned'}")
+        say(f"{device.facts.name}: {'what was tuned is removed' if untune(device.facts) else 'nothing was tuned'}")
         return
     cache = Cache(cache_folder())
     if not cache.info().writable:
         raise UsageError(f"the cache {cache.folder} is not writable: set CORNERTURN_CACHE to a folder that is")
-    sizes = sorted({int(element) for element in elements}) or list(ELEMENTS)
+    sizes = sorted({int(element) for element in elements}) or list(ELEMENT_SIZES)
     choices: list[Choice] = []
     try:
         with progress_bar(len(decisions(sizes))) as advance:
@@ -61,19 +61,19 @@ def tune(elements: tuple[str, ...], json_path: Path | None, forget: bool) -> Non
     finally:  # an interrupt or a full disk costs what comes after it, not what was measured
         if choices:
             show(tune_table(choices, device.facts))
-            say(f"kept in {tiles_path(target)}")
+            say(f"kept in {tiles_path(device.facts)}")
 
 
 def tuned_fact(ordinal: int = 0) -> str:
     """Whether a device is tuned, for ``cornerturn info``."""
-    tuned = tuned_elements(target_of(ordinal))
+    tuned = tuned_elements(facts_of(ordinal))
     if not tuned:
         return "those of an H200; cornerturn tune measures the best ones here"
     return f"tuned for elements of {', '.join(map(str, tuned))} bytes"
 
 
 def tune_table(choices: Sequence[Choice], device: DeviceFacts) -> RenderableType:
-    """What was found, a row a decision."""
+    """What was found, a row per decision."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     table.add_column("bytes", justify="right")
     for heading in ("problems", "default", "chosen"):
@@ -91,7 +91,7 @@ def tune_table(choices: Sequence[Choice], device: DeviceFacts) -> RenderableType
             f"{choice.roof_share:.0%}",
             _gain(choice),
         )
-    title = Text(f"tiles for {device.name} ({device.arch}), {device.multiprocessors} multiprocessors", "bold")
+    title = Text(f"tiles for {device.title}, {device.multiprocessors} multiprocessors", "bold")
     legend = "tiles: rows x columns x rows that a thread turns at once; GB/s and the copy's share: of what was chosen"
     return Group(title, Text(), table, Text(), Text(legend, "dim"))
 

@@ -1,4 +1,4 @@
-"""Executes PTX on the CPU and counts every memory access the way the hardware would.
+"""Executes PTX on the CPU and counts every memory access as the hardware would.
 
 ``emulate`` runs one launch; ``Memory`` holds the arrays that it reads and writes.
 """

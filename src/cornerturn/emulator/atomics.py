@@ -1,15 +1,17 @@
-"""Atomics on integers: lanes take their turn in ascending order."""
+"""Atomics on integers: lanes take turns in ascending order."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from cornerturn.emulator.access import MemoryInstruction, check_written, memory_instruction, visit
-from cornerturn.emulator.operands import Operands, Step, Unsupported
-from cornerturn.emulator.ptx import Instruction
-from cornerturn.emulator.types import TYPES
+from cornerturn.emulator.access import check_written, memory_operation, transfers
+from cornerturn.emulator.events import Transfer
+from cornerturn.emulator.operands import Action, Operands, Unsupported
+from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
+from cornerturn.ptx import Instruction
 
 UPDATES: dict[str, Callable[[int, int, int], int]] = {
     "add": lambda old, a, b: old + a,
@@ -26,7 +28,7 @@ UPDATES: dict[str, Callable[[int, int, int], int]] = {
 """New value from the old one and the instruction's one or two values (PTX ISA, atom)."""
 
 
-def _atomic(operands: Operands, position: int, instruction: Instruction) -> Step:
+def _atomic(operands: Operands, position: int, instruction: Instruction) -> Action:
     kind = operands.type_of(instruction)
     name = next((name for name in instruction.modifiers if name in UPDATES), None)
     if name is None or kind.dtype.kind == "f":
@@ -37,7 +39,7 @@ def _atomic(operands: Operands, position: int, instruction: Instruction) -> Step
     plain = replace(
         instruction, modifiers=tuple(m for m in instruction.modifiers if m not in UPDATES and m != "acq_rel")
     )
-    what = memory_instruction(operands, position, plain, "atomic", 1)
+    operation = memory_operation(operands, position, plain, "atomic", 1)
     assert address is not None
     where = operands.address(address)
     readers = [operands.reader(value, kind) for value in values if value is not None]
@@ -46,36 +48,28 @@ def _atomic(operands: Operands, position: int, instruction: Instruction) -> Step
     def atomic(wave: Wave, lanes: Lanes) -> None:
         given = [lanes.pick(read(wave)) for read in readers]
         before = np.zeros(len(lanes.index), dtype=kind.dtype)
-        _take_turns(wave, lanes, what, lanes.pick(where(wave)), name, given, before)
+        for transfer, chosen in transfers(wave, lanes, operation, lanes.pick(where(wave))):
+            if name != "exch":  # which is also how memory is first written
+                check_written(wave, transfer)
+            before[chosen] = _take_turns(transfer, name, [value[chosen] for value in given], kind.dtype)
         if write is not None:
             write(wave, lanes, lanes.spread(before))
 
     return atomic
 
 
-def _take_turns(
-    wave: Wave,
-    lanes: Lanes,
-    what: MemoryInstruction,
-    addresses: "np.ndarray[tuple[int, ...], np.dtype[np.uint64]]",
-    name: str,
-    given: "list[np.ndarray[tuple[int, ...], np.dtype[np.integer]]]",
-    before: "np.ndarray[tuple[int, ...], np.dtype[np.integer]]",
-) -> None:
-    update, modulus = UPDATES[name], 2 ** (8 * what.element)
-    bits = TYPES[f"b{8 * what.element}"].dtype
-    for store, offsets, chosen in visit(wave, lanes, what, addresses):
-        if wave.races is not None:
-            wave.races.write(what, store, offsets, lanes.index[chosen])
-        if name != "exch":  # which is also how memory is first written
-            check_written(wave, what, store, offsets, lanes.index[chosen])
-        for lane, offset in zip(chosen, offsets, strict=True):
-            one = np.array([offset])
-            old = store.load(one, what.element, 1)[0].view(before.dtype)
-            before[lane] = old[0]
-            values = [int(value[lane]) for value in given]
-            new = update(int(old[0]), values[0], values[-1]) % modulus
-            store.store(one, [np.array([new], dtype=bits)])
+def _take_turns(transfer: Transfer, name: str, given: list[Array], dtype: "np.dtype[Any]") -> Array:
+    """Update memory lane by lane, and give what each lane found there."""
+    update, element = UPDATES[name], transfer.operation.element
+    bits = TYPES[f"b{8 * element}"].dtype
+    before = np.zeros(len(transfer.lanes), dtype=dtype)
+    for turn, offset in enumerate(transfer.offsets):
+        one = np.array([offset])
+        before[turn] = transfer.store.load(one, element, 1)[0].view(dtype)[0]
+        values = [int(value[turn]) for value in given]
+        new = update(int(before[turn]), values[0], values[-1]) % 2 ** (8 * element)
+        transfer.store.store(one, [np.array([new], dtype=bits)])
+    return before
 
 
-STEPS = {"atom": _atomic, "red": _atomic}
+ACTIONS = {"atom": _atomic, "red": _atomic}

@@ -1,16 +1,17 @@
-"""Barriers of a block: threads park until all those have arrived that must."""
+"""Barriers of a block: threads wait until every thread that the barrier expects has arrived."""
 
 from collections import Counter
 
 import numpy as np
 
-from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.counting import WARP
+from cornerturn.emulator.events import BlockBarrier
 from cornerturn.emulator.operands import Operands, Reader, Unsupported
-from cornerturn.emulator.program import Block
-from cornerturn.emulator.ptx import Instruction
+from cornerturn.emulator.program import BasicBlock
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import BarrierError
+from cornerturn.ptx import Instruction
 
 _FREE = -1
 
@@ -23,7 +24,7 @@ class Barriers:
     the kernel's `paths_onward`.
     """
 
-    def __init__(self, wave: Wave, blocks: list[Block], paths: Array) -> None:
+    def __init__(self, wave: Wave, blocks: list[BasicBlock], paths: Array) -> None:
         self.wave = wave
         self.blocks = blocks
         self.paths = paths
@@ -51,7 +52,7 @@ class Barriers:
         self.passed |= mask & behind[:, None]
 
     def release(self) -> None:
-        """Let go every barrier that is complete.
+        """Release the threads of every barrier that is complete.
 
         Raises:
             BarrierError: none is, and nobody can still arrive: the kernel would hang.
@@ -63,8 +64,7 @@ class Barriers:
             expected = np.where(expected > 0, expected, self.wave.alive.sum(axis=1))
             complete = here.any(axis=1) & (here.sum(axis=1) >= expected)
             group = here & complete[:, None]
-            if self.wave.races is not None:
-                self.wave.races.barrier(group)
+            self.wave.tell(BlockBarrier(group, self.wave.alive))
             released |= group
         if not released.any():
             raise BarrierError(self._deadlock())
@@ -107,7 +107,7 @@ class Barriers:
 
     def _deadlock(self) -> str:
         row = int(self.waiting.any(axis=1).argmax())
-        (block, _), waiting = self.wave.coordinates(row * self.wave.shape[1]), self.waiting[row]
+        (block, _), waiting = self.wave.geometry.coordinates(row * self.wave.shape[1]), self.waiting[row]
         places = []
         state = (self.block[row, waiting], self.number[row, waiting], self.needed[row, waiting])
         for (rank, number, needed), count in Counter(zip(*state, strict=True)).items():

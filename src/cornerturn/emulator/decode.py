@@ -1,40 +1,40 @@
-"""Instruction -> step: a function that carries the instruction out for the active lanes of a wave."""
+"""Instruction -> action: a function that carries the instruction out for the active lanes of a wave."""
 
 from cornerturn.emulator import access, asynchronous, atomics, warp
 from cornerturn.emulator.instructions import Operation, join, resolve, split
-from cornerturn.emulator.operands import Operands, Step, Unsupported
-from cornerturn.emulator.ptx import Instruction, Operand, Register, Symbol, Vector, source_name
+from cornerturn.emulator.operands import Action, Operands, Unsupported
 from cornerturn.emulator.types import TYPES
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import EmulatorError
+from cornerturn.ptx import Instruction, Operand, Register, Symbol, Vector, demangle
 
 NO_EFFECT = frozenset({"membar", "fence", "prefetch", "prefetchu", "nanosleep", "griddepcontrol"})
 """Ordering and hints: lanes in lockstep on one memory see every effect at once."""
 
-STEPS = {**access.STEPS, **atomics.STEPS, **asynchronous.STEPS, **warp.STEPS}
+ACTIONS = {**access.ACTIONS, **atomics.ACTIONS, **asynchronous.ACTIONS, **warp.ACTIONS}
 
 
-def decode(operands: Operands, position: int, instruction: Instruction) -> Step:
-    """The step of one instruction.
+def decode(operands: Operands, position: int, instruction: Instruction) -> Action:
+    """The action of one instruction.
 
     Raises:
         EmulatorError: the instruction has no meaning here; the message names it and its source line.
     """
     try:
-        step = _unguarded(operands, position, instruction)
+        action = _unguarded(operands, position, instruction)
     except Unsupported as reason:
         detail = f": {reason}" if str(reason) else ""
         raise EmulatorError(
             f"{instruction.location}: the emulator does not know the instruction '{instruction.text}'{detail}"
         ) from None
-    return step if instruction.guard is None else _guarded(operands, step, instruction.guard)
+    return action if instruction.guard is None else _guarded(operands, action, instruction.guard)
 
 
-def _unguarded(operands: Operands, position: int, instruction: Instruction) -> Step:
+def _unguarded(operands: Operands, position: int, instruction: Instruction) -> Action:
     if instruction.opcode in NO_EFFECT:
         return lambda wave, lanes: None
-    if instruction.opcode in STEPS:
-        return STEPS[instruction.opcode](operands, position, instruction)
+    if instruction.opcode in ACTIONS:
+        return ACTIONS[instruction.opcode](operands, position, instruction)
     if instruction.opcode == "call":
         raise Unsupported(f"{_callee(instruction)} was not inlined, and calls are not emulated")
     if instruction.opcode == "mov" and any(isinstance(operand, Vector) for operand in instruction.operands):
@@ -51,22 +51,22 @@ def _callee(instruction: Instruction) -> str:
     indirect = any(isinstance(operand, Register) for operand in instruction.operands)
     if callee is None or indirect:
         return "a function behind a pointer"
-    return "printf" if callee.name == "vprintf" else source_name(callee.name)
+    return "printf" if callee.name == "vprintf" else demangle(callee.name).text
 
 
-def _guarded(operands: Operands, step: Step, guard: Register) -> Step:
+def _guarded(operands: Operands, action: Action, guard: Register) -> Action:
     condition = operands.reader(guard, TYPES["pred"])
 
     def guarded(wave: Wave, lanes: Lanes) -> None:
         chosen = lanes.where(condition(wave))
-        wave.ledger.lane_instructions -= lanes.count - chosen.count
+        wave.lane_instructions -= lanes.count - chosen.count
         if chosen.count:
-            step(wave, chosen)
+            action(wave, chosen)
 
     return guarded
 
 
-def _compute(operands: Operands, operation: Operation, all_operands: tuple[Operand, ...]) -> Step:
+def _compute(operands: Operands, operation: Operation, all_operands: tuple[Operand, ...]) -> Action:
     target, *sources = all_operands
     write = operands.writer(target, operation.result)
     readers = [operands.reader(o, t) for o, t in zip(sources, operation.sources, strict=True)]
@@ -77,7 +77,7 @@ def _compute(operands: Operands, operation: Operation, all_operands: tuple[Opera
     return compute
 
 
-def _pack(operands: Operands, instruction: Instruction) -> Step:
+def _pack(operands: Operands, instruction: Instruction) -> Action:
     """``mov.b64 {a, b}, c`` and ``mov.b64 c, {a, b}``."""
     target, source = instruction.operands
     whole = operands.type_of(instruction)

@@ -1,8 +1,9 @@
-"""What each PTX instruction means: one short function of NumPy arrays an instruction.
+"""What each PTX instruction means: one short function of NumPy arrays per instruction.
 
 The signature beside a meaning says how its operands are read: ``t`` is the instruction's own type, ``t2`` its second
 one, ``wide`` twice the width, anything else a PTX type. Source: PTX ISA, chapter 9 (instruction set). Instructions
-that touch memory, other lanes or the flow of control are in ``machine``.
+that touch memory or other lanes are in `access`, `atomics`, `asynchronous` and `warp`; the flow of control is in
+`machine`.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import numpy as np
 from cornerturn.emulator.spaces import WINDOWS
 from cornerturn.emulator.types import PACKED, TYPES, WIDER, Array, Type
 
-Function = Callable[..., Array]
+Meaning = Callable[..., Array]
 
 DECORATION = frozenset({"rn", "approx", "full", "uni", "to", "ftz"})
 """Modifiers that choose no other meaning here: round-to-nearest is what NumPy does."""
@@ -25,19 +26,19 @@ DECORATION = frozenset({"rn", "approx", "full", "uni", "to", "ftz"})
 class Operation:
     """A meaning bound to types: ``result = apply(*sources)``."""
 
-    apply: Function
+    apply: Meaning
     result: Type
     sources: tuple[Type, ...]
 
 
-MEANINGS: dict[str, tuple[str, Function]] = {}
+MEANINGS: dict[str, tuple[str, Meaning]] = {}
 """``key_of`` an instruction -> its signature and what it computes."""
 
 
-def meaning(key: str, signature: str = "t = t, t") -> Callable[[Function], Function]:
+def meaning(key: str, signature: str = "t = t, t") -> Callable[[Meaning], Meaning]:
     """Register a function as the meaning of ``opcode.modifiers``."""
 
-    def register(function: Function) -> Function:
+    def register(function: Meaning) -> Meaning:
         MEANINGS[key] = signature, function
         return function
 
@@ -53,7 +54,7 @@ def key_of(opcode: str, modifiers: tuple[str, ...]) -> str:
 
 
 def resolve(opcode: str, modifiers: tuple[str, ...]) -> Operation | None:
-    """The operation that an opcode with modifiers stands for, or None when it has no meaning here."""
+    """The operation of an opcode with modifiers, or None when it has no meaning here."""
     types = [name for name in modifiers if name in TYPES or name in PACKED]
     if types and types[0] in PACKED:
         return _resolve_packed(opcode, modifiers, types)
@@ -253,7 +254,7 @@ def maximum_nan(a: Array, b: Array) -> Array:
     return _ordered(np.maximum, a, b, tie=np.bitwise_and)
 
 
-def _ordered(choose: Function, a: Array, b: Array, tie: Function) -> Array:
+def _ordered(choose: Meaning, a: Array, b: Array, tie: Meaning) -> Array:
     """NaN, the canonical one, if either is; of equal floats, which differ in the sign of zero only, ``tie``."""
     if a.dtype.kind != "f":
         return choose(a, b)
@@ -263,7 +264,7 @@ def _ordered(choose: Function, a: Array, b: Array, tie: Function) -> Array:
 
 
 def _number(chosen: Array, a: Array, b: Array) -> Array:
-    """The other operand where just one is NaN."""
+    """The other operand where exactly one is NaN."""
     if a.dtype.kind != "f":
         return chosen
     return np.where(np.isnan(a) & ~np.isnan(b), b, np.where(np.isnan(b) & ~np.isnan(a), a, chosen))
@@ -354,7 +355,7 @@ def lop3(a: Array, b: Array, c: Array, table: Array) -> Array:
     return result
 
 
-def _shift(a: Array, b: Array, shifted: Function) -> Array:
+def _shift(a: Array, b: Array, shifted: Meaning) -> Array:
     """PTX shifts everything out at amounts of the width and above; NumPy leaves those undefined."""
     if np.ndim(b) == 0:
         return shifted(a, a.dtype.type(b)) if b < width(a) else a ^ a
@@ -466,7 +467,7 @@ def _permute(a: Array, b: Array, selector: Array) -> Array:
 meaning("prmt", "b32 = b32, b32, b32")(_permute)
 
 
-def _permute_mode(selectors: tuple[int, int, int, int]) -> Function:
+def _permute_mode(selectors: tuple[int, int, int, int]) -> Meaning:
     table = np.array(selectors, dtype=np.uint32)
     return lambda a, b, c: _permute(a, b, table[c & 3])
 
@@ -484,7 +485,7 @@ for _mode, _selectors in {
 
 # --- comparison and selection -------------------------------------------------------------------------------------
 
-_ORDERED: dict[str, Function] = {
+_ORDERED: dict[str, Meaning] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: (a < b) | (a > b) if a.dtype.kind == "f" else a != b,
     "lt": lambda a, b: a < b,
@@ -492,7 +493,7 @@ _ORDERED: dict[str, Function] = {
     "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b,
 }
-_COMPARISONS: dict[str, Function] = {
+_COMPARISONS: dict[str, Meaning] = {
     **_ORDERED,
     "lo": _ORDERED["lt"],
     "ls": _ORDERED["le"],

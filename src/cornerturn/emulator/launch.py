@@ -6,15 +6,19 @@ from numbers import Integral
 
 import numpy as np
 
-from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.counting import WARP
+from cornerturn.emulator.events import Watcher
+from cornerturn.emulator.geometry import Geometry
 from cornerturn.emulator.ledger import Ledger
 from cornerturn.emulator.machine import Machine
 from cornerturn.emulator.memory import Allocation, Memory
-from cornerturn.emulator.ptx import Entry, Variable, parse
+from cornerturn.emulator.observing import Observing
 from cornerturn.emulator.races import Races
-from cornerturn.emulator.report import Emulation, Extent, Observer
+from cornerturn.emulator.report import Emulation, Observer
 from cornerturn.emulator.wave import Wave
 from cornerturn.errors import EmulatorError, LaunchError
+from cornerturn.kernels.kernel import Extent
+from cornerturn.ptx import Entry, Variable, demangle, parse
 
 WAVE_LANES = 1 << 15
 """Lanes run together: enough to hide the interpreter's own cost, few enough that registers stay in the caches."""
@@ -24,7 +28,11 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
 MAX_SHARED_BYTES = 227 * 1024
 
-Argument = Allocation | np.generic | bytes
+BoundArgument = Allocation | np.generic | bytes
+
+# glibc's malloc keeps as much freed memory as twice the largest block it ever saw mapped and freed: without this one,
+# which is never touched, each wave would give its registers back to the system and the next one fault them in again.
+np.empty(1 << 24, dtype=np.uint8)
 
 
 def emulate(
@@ -34,7 +42,7 @@ def emulate(
     *,
     grid: Extent,
     block: Extent,
-    arguments: Sequence[Argument],
+    arguments: Sequence[BoundArgument],
     shared_bytes: int = 0,
     progress: Callable[[int, int], None] | None = None,
     observer: Observer | None = None,
@@ -43,8 +51,8 @@ def emulate(
 ) -> Emulation:
     """Run one launch of a kernel on the CPU and count its memory accesses.
 
-    In PTX an address is a number: an index that runs over the end of one ``__shared__`` array into the next one of the
-    same block is not found, one that runs out of the block's shared memory is.
+    In PTX an address is a number. So an index that runs past the end of one ``__shared__`` array into the next one is
+    no fault that can be seen; one that runs out of the block's shared memory is.
 
     Args:
         ptx: text of the module.
@@ -52,13 +60,13 @@ def emulate(
         memory: holds the arrays; they are read and written in place.
         grid: blocks along x, y, z.
         block: threads along x, y, z.
-        arguments: one for each parameter: an ``Allocation`` for a pointer, a NumPy scalar of the parameter's size,
+        arguments: one per parameter: an ``Allocation`` for a pointer, a NumPy scalar of the parameter's size,
             or the bytes of a structure passed by value.
-        shared_bytes: dynamic shared memory, bytes a block.
+        shared_bytes: dynamic shared memory, bytes per block.
         progress: called with (blocks done, blocks to do) after every wave.
         observer: told of every value that is moved.
         blocks: linear numbers of the blocks to run, x fastest; the whole grid by default.
-        races: look for accesses that nothing orders, which takes some of the time.
+        races: whether to look for accesses that nothing orders, which takes time.
 
     Raises:
         LaunchError: the launch breaks a rule of the hardware.
@@ -66,40 +74,35 @@ def emulate(
             kernel survives are in the result's ``hazards`` instead.
     """
     kernel = _parse(ptx, entry)
+    name = kernel.source_name
     grid, block = _extent(kernel, "grid", grid, MAX_GRID), _extent(kernel, "block", block, MAX_BLOCK)
     _check_block(kernel, block)
     if kernel.clustered:
-        raise EmulatorError(f"kernel {entry} wants clusters of blocks (__cluster_dims__): they are not emulated")
+        raise EmulatorError(f"kernel {name} wants clusters of blocks (__cluster_dims__): they are not emulated")
     symbols, static_bytes, local_bytes = _place_variables(kernel, memory)
     if not isinstance(shared_bytes, Integral) or shared_bytes < 0:
-        raise LaunchError(f"{shared_bytes!r} bytes of dynamic shared memory for kernel {entry}: give 0 or more")
+        raise LaunchError(f"{shared_bytes!r} bytes of dynamic shared memory for kernel {name}: give 0 or more")
     total_shared = static_bytes + int(shared_bytes)
     if total_shared > MAX_SHARED_BYTES:
         raise LaunchError(
-            f"kernel {entry} wants {total_shared} bytes of shared memory a block: at most {MAX_SHARED_BYTES}"
+            f"kernel {name} wants {total_shared} bytes of shared memory per block: at most {MAX_SHARED_BYTES}"
         )
     symbols |= _place_parameters(kernel, memory, arguments)
     machine = Machine(kernel, symbols)
-    ledger = Ledger(observer)
-    record = Races() if races else None
+    ledger = Ledger()
+    watchers: list[Watcher] = [ledger]
+    if races:
+        watchers.append(Races(ledger.see))
+    if observer is not None:
+        watchers.append(Observing(observer))
+    leaves = [basic_block.leaves for basic_block in machine.blocks]
     chosen = range(grid[0] * grid[1] * grid[2]) if blocks is None else blocks
     step = _blocks_per_wave(block, total_shared)
     with np.errstate(all="ignore"):
         for first in range(0, len(chosen), step):
             together = chosen[first : first + step]
-            wave = Wave(
-                kernel,
-                grid,
-                block,
-                together,
-                memory,
-                ledger,
-                total_shared,
-                local_bytes,
-                [block.leaves for block in machine.blocks],
-                record,
-            )
-            machine.run(wave)
+            geometry = Geometry(grid, block, np.array(together, dtype=np.int64)[:, None])
+            machine.run(Wave(kernel, geometry, memory, total_shared, local_bytes, leaves, watchers))
             if progress is not None:
                 progress(first + len(together), len(chosen))
     return ledger.emulation()
@@ -117,11 +120,11 @@ def _blocks_per_wave(block: Extent, shared: int) -> int:
 def _extent(kernel: Entry, name: str, extent: Extent, limits: Extent) -> Extent:
     """A grid or block of the launch, checked."""
     if not isinstance(extent, Sequence) or len(extent) != 3 or not all(isinstance(size, Integral) for size in extent):
-        raise LaunchError(f"{name} {extent!r} of kernel {kernel.name}: give three integers, along x, y and z")
+        raise LaunchError(f"{name} {extent!r} of kernel {kernel.source_name}: give three integers, along x, y and z")
     for axis, (size, limit) in enumerate(zip(extent, limits, strict=True)):
         if not 1 <= size <= limit:
             raise LaunchError(
-                f"{name} {extent} of kernel {kernel.name}: along {'xyz'[axis]} it must be between 1 and {limit}"
+                f"{name} {extent} of kernel {kernel.source_name}: along {'xyz'[axis]} it must be between 1 and {limit}"
             )
     return int(extent[0]), int(extent[1]), int(extent[2])
 
@@ -129,15 +132,17 @@ def _extent(kernel: Entry, name: str, extent: Extent, limits: Extent) -> Extent:
 def _check_block(kernel: Entry, block: Extent) -> None:
     threads = block[0] * block[1] * block[2]
     if threads > MAX_BLOCK_THREADS:
-        raise LaunchError(f"block {block} of kernel {kernel.name} has {threads} threads: at most {MAX_BLOCK_THREADS}")
+        raise LaunchError(
+            f"block {block} of kernel {kernel.source_name} has {threads} threads: at most {MAX_BLOCK_THREADS}"
+        )
     if kernel.max_threads and threads > kernel.max_threads:
         raise LaunchError(
-            f"kernel {kernel.name} was compiled for at most {kernel.max_threads} threads a block (__launch_bounds__): "
-            f"block {block} has {threads}"
+            f"kernel {kernel.source_name} was compiled for at most {kernel.max_threads} threads per block "
+            f"(__launch_bounds__): block {block} has {threads}"
         )
     required = kernel.required_block
     if required and block != (*required, 1, 1)[:3]:
-        raise LaunchError(f"kernel {kernel.name} was compiled for blocks of {required} threads: got {block}")
+        raise LaunchError(f"kernel {kernel.source_name} was compiled for blocks of {required} threads: got {block}")
 
 
 def _place_variables(kernel: Entry, memory: Memory) -> tuple[dict[str, int], int, int]:
@@ -149,7 +154,7 @@ def _place_variables(kernel: Entry, memory: Memory) -> tuple[dict[str, int], int
             symbols[variable.name] = -(-used[variable.space] // variable.align) * variable.align
             used[variable.space] = symbols[variable.name] + variable.size
         else:
-            symbols[variable.name] = memory.bind(_initial(variable), variable.name).address
+            symbols[variable.name] = memory.bind(_initial(variable), demangle(variable.name).text).address
     return symbols, used["shared"], used["local"]
 
 
@@ -158,25 +163,25 @@ def _initial(variable: Variable) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]"
     return np.frombuffer(padded, dtype=np.uint8).copy()
 
 
-def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[Argument]) -> dict[str, int]:
+def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[BoundArgument]) -> dict[str, int]:
     """Pack the arguments the way a launch does, and give each parameter's address."""
     if len(arguments) != len(kernel.parameters):
         raise EmulatorError(
-            f"kernel {kernel.name} takes {len(kernel.parameters)} arguments: {len(arguments)} were given"
+            f"kernel {kernel.source_name} takes {len(kernel.parameters)} arguments: {len(arguments)} were given"
         )
     packed, offsets = bytearray(), {}
     for number, (parameter, argument) in enumerate(zip(kernel.parameters, arguments, strict=True)):
         packed.extend(bytes(-len(packed) % parameter.align))
         offsets[parameter.name] = len(packed)
-        if not isinstance(argument, Argument):
+        if not isinstance(argument, BoundArgument):
             raise EmulatorError(
-                f"argument {number} of kernel {kernel.name} is {argument!r}: give an Allocation, a NumPy scalar of the "
-                "parameter's type (numpy.uint32(4)), or bytes"
+                f"argument {number} of kernel {kernel.source_name} is {argument!r}: give an Allocation, a NumPy scalar "
+                "of the parameter's type (numpy.uint32(4)), or bytes"
             )
         value = _argument_bytes(argument)
         if len(value) != parameter.size:
             raise EmulatorError(
-                f"argument {number} of kernel {kernel.name} has {len(value)} bytes: the parameter takes "
+                f"argument {number} of kernel {kernel.source_name} has {len(value)} bytes: the parameter takes "
                 f"{parameter.size}"
             )
         packed.extend(value)
@@ -184,7 +189,7 @@ def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[Argumen
     return {name: base + offset for name, offset in offsets.items()}
 
 
-def _argument_bytes(argument: Argument) -> bytes:
+def _argument_bytes(argument: BoundArgument) -> bytes:
     if isinstance(argument, Allocation):
         return argument.address.to_bytes(8, "little")
     return argument if isinstance(argument, bytes) else argument.tobytes()

@@ -4,76 +4,70 @@ from dataclasses import replace
 
 import numpy as np
 
-from cornerturn.emulator import counters
-from cornerturn.emulator.ptx import Instruction
-from cornerturn.emulator.report import Access, Emulation, Extent, Hazard, Kind, Observer, Space
+from cornerturn.emulator import counting
+from cornerturn.emulator.events import Event, MemoryOperation, Requests, Violation, WaveEnds
+from cornerturn.emulator.report import Access, Emulation, Hazard, Kind
 from cornerturn.emulator.types import Array
+from cornerturn.ptx import Space
 
 
 class Ledger:
-    """Accumulates over the waves of one launch; ``observer`` is told of each movement besides."""
+    """The watcher that counts, over all waves of one launch."""
 
-    def __init__(self, observer: Observer | None = None) -> None:
-        self.observer = observer
+    def __init__(self) -> None:
         self.accesses: dict[tuple[int, Space, Kind], Access] = {}
         self.hazards: dict[tuple[int, str], Hazard] = {}
         self.warp_instructions = 0
         self.lane_instructions = 0
 
-    def access(
-        self,
-        position: int,
-        instruction: Instruction,
-        space: Space,
-        kind: Kind,
-        width: int,
-        addresses: Array,
-        active: Array,
-    ) -> None:
-        """Count one memory instruction of many warps; ``addresses`` and ``active`` are warps x 32."""
+    def see(self, event: Event) -> None:
+        """Count requests, instructions and faults."""
+        match event:
+            case Requests():
+                self._count(event)
+            case Violation():
+                self._record(event)
+            case WaveEnds():
+                self.warp_instructions += event.warp_instructions
+                self.lane_instructions += event.lane_instructions
+
+    def _count(self, requests: Requests) -> None:
+        addresses, active = requests.addresses, requests.active
         requesting = active.any(axis=1)
         if not requesting.any():
             return
         if not requesting.all():
             addresses, active = addresses[requesting], active[requesting]
-        key = (position, space, kind)
-        old = self.accesses.get(key) or _untouched(position, instruction, space, kind, width)
+        operation, space = requests.operation, requests.space
+        key = (operation.position, space, operation.kind)
+        old = self.accesses.get(key) or _untouched(operation, space)
         new = replace(old, requests=old.requests + len(active), lanes=old.lanes + int(np.count_nonzero(active)))
+        width = operation.width
         if space == "global":
-            line, sector = counters.LINE_BYTES, counters.SECTOR_BYTES
-            sectors, lines = counters.sectors(addresses, active), counters.lines(addresses, active)
+            sectors, lines = counting.sectors(addresses, active), counting.lines(addresses, active)
             new = replace(
                 new,
                 sectors=old.sectors + int(sectors.sum()),
-                sectors_ideal=old.sectors_ideal + int(np.minimum(counters.ideal(active, width, sector), sectors).sum()),
+                sectors_ideal=old.sectors_ideal + _ideal(active, width, counting.SECTOR_BYTES, sectors),
                 lines=old.lines + int(lines.sum()),
-                lines_ideal=old.lines_ideal + int(np.minimum(counters.ideal(active, width, line), lines).sum()),
+                lines_ideal=old.lines_ideal + _ideal(active, width, counting.LINE_BYTES, lines),
             )
         elif space == "shared":
-            passes = counters.wavefronts(addresses, active, width, load=kind == "load")
-            row = counters.BANKS * counters.BANK_BYTES
+            passes = counting.wavefronts(addresses, active, width, load=operation.kind == "load")
+            row = counting.BANKS * counting.BANK_BYTES
             new = replace(
                 new,
                 wavefronts=old.wavefronts + int(passes.sum()),
-                wavefronts_ideal=old.wavefronts_ideal
-                + int(np.minimum(counters.ideal(active, width, row), passes).sum()),
+                wavefronts_ideal=old.wavefronts_ideal + _ideal(active, width, row, passes),
             )
         self.accesses[key] = new
 
-    def hazard(
-        self,
-        position: int,
-        instruction: Instruction,
-        kind: str,
-        message: str,
-        block: Extent,
-        thread: Extent,
-        count: int,
-    ) -> None:
-        """Record a fault; later ones of the same kind at the same instruction only add to its count."""
-        key = (position, kind)
-        old = self.hazards.get(key) or Hazard(kind, message, instruction.location, block, thread, count=0)
-        self.hazards[key] = replace(old, count=old.count + count)
+    def _record(self, fault: Violation) -> None:
+        """Later faults of the same kind at the same instruction only add to the count."""
+        key = (fault.position, fault.kind)
+        first = Hazard(fault.kind, fault.message, fault.instruction.location, fault.block, fault.thread, count=0)
+        old = self.hazards.get(key) or first
+        self.hazards[key] = replace(old, count=old.count + fault.count)
 
     def emulation(self) -> Emulation:
         """The finished report."""
@@ -85,7 +79,22 @@ class Ledger:
         )
 
 
-def _untouched(position: int, instruction: Instruction, space: Space, kind: Kind, width: int) -> Access:
+def _ideal(active: Array, width: int, unit: int, found: Array) -> int:
+    """Units that the active lanes' bytes need when packed; at most those ``found``, as lanes may share addresses."""
+    return int(np.minimum(counting.ideal(active, width, unit), found).sum())
+
+
+def _untouched(operation: MemoryOperation, space: Space) -> Access:
     """The access of an instruction that nobody has executed yet."""
-    where, calls = instruction.location, instruction.inlined_at
-    return Access(position, where, instruction.text, space, kind, width, requests=0, lanes=0, inlined_at=calls)
+    instruction = operation.instruction
+    return Access(
+        position=operation.position,
+        location=instruction.location,
+        instruction=instruction.text,
+        space=space,
+        kind=operation.kind,
+        width=operation.width,
+        requests=0,
+        lanes=0,
+        inlined_at=instruction.inlined_at,
+    )

@@ -1,4 +1,4 @@
-"""Runs a wave: always the lowest-ranked basic block that any lane waits for, for all lanes that wait for it."""
+"""Runs a wave: always the basic block of lowest rank that a lane is at, for all lanes that are at it."""
 
 from dataclasses import dataclass
 from itertools import count
@@ -7,13 +7,14 @@ import numpy as np
 
 from cornerturn.emulator.barriers import Barriers, arrive, barrier_readers
 from cornerturn.emulator.decode import decode
-from cornerturn.emulator.operands import Operands, Reader, Step, Unsupported
-from cornerturn.emulator.program import EXITS, Block, blocks_of, is_barrier, is_failed_assertion, paths_onward
-from cornerturn.emulator.ptx import Entry, Instruction
+from cornerturn.emulator.events import WaveEnds
+from cornerturn.emulator.operands import Action, Operands, Reader, Unsupported
+from cornerturn.emulator.program import EXITS, BasicBlock, blocks_of, is_barrier, is_failed_assertion, paths_onward
 from cornerturn.emulator.standstill import Standstill
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import EmulatorError
+from cornerturn.ptx import Entry, Instruction
 
 MAX_TURNS = 100_000
 """Visits of a wave to one basic block after which its loop is taken to be endless."""
@@ -21,10 +22,10 @@ MAX_TURNS = 100_000
 
 @dataclass(frozen=True)
 class DecodedBlock:
-    """A basic block with its steps; ``barrier`` is set when it ends with one, ``guard`` when its end is predicated."""
+    """A basic block, decoded; ``barrier`` is set when it ends with one, ``guard`` when its end is predicated."""
 
-    block: Block
-    steps: tuple[Step, ...]
+    block: BasicBlock
+    actions: tuple[Action, ...]
     guard: Reader | None
     barrier: tuple[Reader, Reader] | None
 
@@ -65,14 +66,15 @@ class Machine:
             elif barriers.occupied:
                 barriers.release()
             else:
-                return
+                break
+        wave.tell(WaveEnds(wave.warp_instructions, wave.lane_instructions))
 
     def _endless(self, rank: int, turns: int) -> str:
         where = self.entry.instructions[self.blocks[rank].start].location
         why = f"has not ended after {turns} turns" if turns == MAX_TURNS else "changes neither registers nor memory"
         return (
-            f"{where}: a loop of kernel {self.entry.name} {why}; threads that wait for others by reading memory in a "
-            "loop are not emulated"
+            f"{where}: a loop of kernel {self.entry.source_name} {why}; threads that wait for others by reading memory "
+            "in a loop are not emulated"
         )
 
     def _visit(
@@ -88,17 +90,17 @@ class Machine:
             barriers.passed_by(mask, rank)
         lanes = Lanes(mask, whole=bool((mask == wave.alive).all()))
         size = len(block.body) + (end is not None)
-        wave.ledger.warp_instructions += size * lanes.warps
-        wave.ledger.lane_instructions += size * lanes.count
-        for step in decoded.steps:
-            step(wave, lanes)
+        wave.warp_instructions += size * lanes.warps
+        wave.lane_instructions += size * lanes.count
+        for action in decoded.actions:
+            action(wave, lanes)
         wave.pc[mask] = block.following
         if end is None:
             if block.following == len(self.blocks):
                 wave.alive &= ~mask
             return
         acting = lanes if decoded.guard is None else lanes.where(decoded.guard(wave))
-        wave.ledger.lane_instructions -= lanes.count - acting.count
+        wave.lane_instructions -= lanes.count - acting.count
         if end.opcode == "bra":
             wave.pc[acting.mask] = block.target
         elif end.opcode in EXITS:
@@ -107,16 +109,16 @@ class Machine:
         elif decoded.barrier is not None:
             arrive(barriers, acting, decoded.barrier, rank)
         elif acting.count:
-            block_at, thread = wave.coordinates(int(acting.index[0]))
+            block_at, thread = wave.geometry.coordinates(int(acting.index[0]))
             what = "an assertion failed in" if is_failed_assertion(end) else "trap executed by"
             raise EmulatorError(f"{end.location}: {what} thread {thread} of block {block_at}")
 
 
-def _decode_block(operands: Operands, block: Block) -> DecodedBlock:
-    steps = [decode(operands, block.start + n, instruction) for n, instruction in enumerate(block.body)]
+def _decode_block(operands: Operands, block: BasicBlock) -> DecodedBlock:
+    actions = [decode(operands, block.start + n, instruction) for n, instruction in enumerate(block.body)]
     end = block.end
     guard = operands.reader(end.guard, TYPES["pred"]) if end is not None and end.guard is not None else None
-    return DecodedBlock(block, tuple(steps), guard, _barrier(operands, end))
+    return DecodedBlock(block, tuple(actions), guard, _barrier(operands, end))
 
 
 def _barrier(operands: Operands, end: Instruction | None) -> tuple[Reader, Reader] | None:

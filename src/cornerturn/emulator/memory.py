@@ -41,6 +41,10 @@ class Store:
         """``count`` consecutive elements of ``element`` bytes at each offset."""
         return _gather(self.data, offsets, element, count, self.skew)
 
+    def offsets_of_owner(self, offsets: Array, lanes: Array) -> NDArray[np.int64]:
+        """Offsets from the start of what belongs to each of the flat ``lanes``: of the whole store."""
+        return np.asarray(offsets, dtype=np.int64)
+
     def unwritten_at(self, offsets: Array, element: int, count: int) -> Array | None:
         """Which offsets hold a byte that nobody wrote; None when there is none."""
         if self.written is None:
@@ -204,6 +208,11 @@ class Arena(Store):
         self.lanes_per_owner = lanes_per_owner
         total = owners * self.pitch
         super().__init__(name, np.full(total, 0xA5, dtype=np.uint8), np.zeros(total, dtype=np.uint8))
+
+    def offsets_of_owner(self, offsets: Array, lanes: Array) -> NDArray[np.int64]:
+        """Offsets from the start of each lane's own part."""
+        owned: NDArray[np.int64] = np.asarray(offsets, dtype=np.int64) - lanes // self.lanes_per_owner * self.pitch
+        return owned
 
     def locate(self, addresses: Array, lanes: Array, width: int) -> Iterator[Placement]:
         """Offsets into the store of each lane's own part."""

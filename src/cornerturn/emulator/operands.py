@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cornerturn.emulator.ptx import (
+from cornerturn.emulator.special import SPECIAL_REGISTERS
+from cornerturn.emulator.types import PACKED, TYPES, Array, Type
+from cornerturn.emulator.wave import Lanes, Wave
+from cornerturn.ptx import (
     Address,
     Entry,
     Immediate,
@@ -12,14 +15,10 @@ from cornerturn.emulator.ptx import (
     Operand,
     Register,
     Symbol,
-    Vector,
-    source_name,
+    demangle,
 )
-from cornerturn.emulator.special import SPECIAL_REGISTERS
-from cornerturn.emulator.types import PACKED, TYPES, Array, Type
-from cornerturn.emulator.wave import Lanes, Wave
 
-Step = Callable[[Wave, Lanes], None]
+Action = Callable[[Wave, Lanes], None]
 Reader = Callable[[Wave], Array]
 Writer = Callable[[Wave, Lanes, Array], None]
 
@@ -57,7 +56,9 @@ class Operands:
             return lambda wave: constant
         if isinstance(operand, Symbol):
             if operand.name not in self.symbols:
-                raise Unsupported(f"{source_name(operand.name)} is no variable, and functions have no address here")
+                raise Unsupported(
+                    f"{demangle(operand.name).text} is not a variable, and functions have no address here"
+                )
             address = kind.bits.type(self.symbols[operand.name])
             return lambda wave: address
         raise Unsupported("an operand is of a kind that it does not take")
@@ -92,11 +93,6 @@ class Operands:
         kind = TYPES["u32" if narrow else "u64"]
         read, offset = self.reader(base, kind), kind.dtype.type(operand.offset % 2 ** (8 * kind.bytes))
         return lambda wave: (read(wave) + offset).astype(np.uint64)
-
-
-def elements(operand: Operand) -> tuple[Operand, ...]:
-    """The elements of a vector operand; any other operand is its own only one."""
-    return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
 def _constant(operand: Immediate, kind: Type) -> Array:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cornerturn.emulator.ptx import Entry, Instruction, Symbol
 from cornerturn.emulator.types import Array
 from cornerturn.errors import EmulatorError
+from cornerturn.ptx import Entry, Instruction, Symbol
 
 EXITS = frozenset({"ret", "exit"})
 
@@ -31,7 +31,7 @@ def _ends_block(instruction: Instruction) -> bool:
 
 
 @dataclass(frozen=True)
-class Block:
+class BasicBlock:
     """Instructions that always run together.
 
     Attributes:
@@ -50,7 +50,7 @@ class Block:
 
     @property
     def leaves(self) -> bool:
-        """Whether it does nothing but to exit."""
+        """Whether it only exits."""
         return not self.body and self.end is not None and self.end.opcode in EXITS and self.end.guard is None
 
     @property
@@ -61,7 +61,7 @@ class Block:
         return (*jump, self.following) if stays else jump
 
 
-def blocks_of(entry: Entry) -> list[Block]:
+def blocks_of(entry: Entry) -> list[BasicBlock]:
     """The kernel's basic blocks, in visiting order.
 
     A wave always runs the block of lowest rank that any lane waits for. The ranks are topological, loops are
@@ -83,11 +83,11 @@ def blocks_of(entry: Entry) -> list[Block]:
         jumps = _ends_block(pieces[n][-1])
         body = pieces[n][:-1] if jumps else pieces[n]
         end = pieces[n][-1] if jumps else None
-        blocks.append(Block(cuts[n], body, end, rank[targets[n]], rank[n + 1]))
+        blocks.append(BasicBlock(cuts[n], body, end, rank[targets[n]], rank[n + 1]))
     return blocks
 
 
-def paths_onward(blocks: list[Block]) -> Array:
+def paths_onward(blocks: list[BasicBlock]) -> Array:
     """Blocks x blocks by rank: whether control can go on from the one to the other without going back in a loop."""
     paths = np.zeros((len(blocks), len(blocks)), dtype=bool)
     for rank in reversed(range(len(blocks))):

@@ -2,51 +2,54 @@
 
 Lanes run in lockstep here, so a missing barrier changes no result; this record is what makes it visible. Two accesses
 are ordered (PTX ISA, memory consistency model) when one thread makes both, when both threads pass a barrier of the
-block in between, or when a ``bar.warp.sync`` whose mask names both lies in between. Lanes of one warp are threads like
-any others: since Volta nothing keeps them in step. Shuffles and votes order nothing, and blocks are never ordered.
-Two atomics do not race, nor do two writes of the same value, which end alike whoever comes last.
+block in between, or when both pass a ``bar.warp.sync`` whose mask names both. Lanes of one warp are threads like any
+others: since Volta nothing keeps them in step. Shuffles and votes order nothing, and blocks are never ordered.
+Two atomics do not race. Nor do two writes of the same value: the outcome is the same in either order.
 
 Watched are shared memory and the arrays of global memory that start out unwritten: a launch's outputs.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.counting import WARP
+from cornerturn.emulator.events import (
+    BlockBarrier,
+    Event,
+    MemoryOperation,
+    Transfer,
+    Violation,
+    WarpBarrier,
+    WaveBegins,
+)
+from cornerturn.emulator.geometry import Geometry
 from cornerturn.emulator.memory import Store
-from cornerturn.emulator.ptx import Instruction
-from cornerturn.emulator.report import Extent
 from cornerturn.emulator.types import Array
-
-if TYPE_CHECKING:
-    from cornerturn.emulator.access import MemoryInstruction
-    from cornerturn.emulator.wave import Wave
 
 WORD = 4
 """Bytes of a shadow's unit, until an access narrower than that makes it as narrow."""
 
-# A stamp is one lane's part in one event: the event's number (from 1) above, the lane's flat index in its wave below.
-_EVENT = 32
+# A stamp is one lane's part in one turn: the turn's number (from 1) above, the lane's flat index in its wave below.
+_TURN = 32
 _LANE = np.int64(2**32 - 1)
 _NOBODY = 0
 _MOST_UNFILED = 64
 
 
 @dataclass(frozen=True)
-class Event:
-    """One memory instruction executed by some lanes of a wave of ``blocks``."""
+class Turn:
+    """One execution of a memory operation by lanes of a wave."""
 
-    instruction: Instruction
-    blocks: Array
-    atomic: bool
+    operation: MemoryOperation
+    geometry: Geometry
 
 
 @dataclass(frozen=True)
 class Part:
-    """The lanes of an event in one store: their offsets there, ``width`` bytes each, and stamps ``lanes + number``."""
+    """The lanes of a turn in one store: their offsets there, ``width`` bytes each, and stamps ``lanes + number``."""
 
     number: int
     offsets: Array
@@ -57,7 +60,7 @@ class Part:
 class Shadow:
     """For each unit of a store: the stamp of its last writer, of its first reader since a barrier, of its last one.
 
-    Reads are filed when the next write comes; most often none does before a barrier makes them forgotten.
+    Reads are filed when the next write comes; most often a barrier comes first, and they are forgotten.
     """
 
     def __init__(self, store: Store) -> None:
@@ -83,64 +86,77 @@ class Shadow:
 
 
 class Races:
-    """The accesses of one launch and what orders them; call `begin` with each wave before it runs."""
+    """The watcher that records the accesses of one launch and what orders them; ``report`` is told of each race."""
 
-    def __init__(self) -> None:
-        self.events: list[Event] = []
+    def __init__(self, report: Callable[[Violation], None]) -> None:
+        self.report = report
+        self.turns: list[Turn] = []
         self.outputs: dict[int, Shadow] = {}
 
-    def begin(self, wave: "Wave") -> None:
+    def see(self, event: Event) -> None:
+        """Record who reads and writes, and what orders them."""
+        match event:
+            case WaveBegins():
+                self._begin(event)
+            case Transfer():
+                self._touch(event)
+            case BlockBarrier():
+                self._meet_block(event)
+            case WarpBarrier():
+                self._meet_warp(event)
+
+    def _begin(self, wave: WaveBegins) -> None:
         """Forget the shared memory and the barriers of the wave before: blocks of two waves are never ordered."""
         self.wave = wave
+        self.geometry = wave.geometry
         self.start = self._now()
         self.shared = Shadow(wave.shared)
-        self.floor = np.full(wave.shape[0], self.start)  # for each block: what is older lies before a barrier of all
+        self.floor = np.full(len(wave.geometry.blocks), self.start)  # by block: its last barrier of all threads
         self.lowest = self.start  # of the floors
         self.between_warps: Array | None = None  # block x warp x warp: what of the second the first has seen
         self.within_warp: Array | None = None  # lane x lane of the same warp, likewise
 
     # What happens: reads, writes, and what orders them.
 
-    def read(self, what: "MemoryInstruction", store: Store, offsets: Array, lanes: Array) -> None:
-        """The flat ``lanes`` read at ``offsets`` of ``store``."""
-        shadow = self._shadow(store)
-        if shadow is None:
-            return
-        part = self._enter(what, offsets, lanes)
+    def _touch(self, transfer: Transfer) -> None:
+        shadow = self._shadow(transfer.store)
+        if shadow is not None and transfer.operation.kind == "load":
+            self._read(transfer, shadow)
+        elif shadow is not None:
+            self._write(transfer, shadow)
+
+    def _read(self, transfer: Transfer, shadow: Shadow) -> None:
+        store, lanes, width = transfer.store, transfer.lanes, transfer.operation.width
+        part = self._enter(transfer)
         if shadow.newest_write >= self._oldest_that_matters(store):
-            units, each = shadow.units(offsets, what.width)
+            units, each = shadow.units(transfer.offsets, width)
             lanes, before = _for_each(lanes, each), shadow.writer[units]
             racing = self._unordered(before, lanes, store)
             if racing is not None:
-                self._report(what, store, shadow, units, before, lanes, racing)
+                self._race(transfer, shadow, units, before, lanes, racing)
         shadow.unfiled.append(part)
         if len(shadow.unfiled) == _MOST_UNFILED:
             self._file(shadow)
 
-    def write(
-        self, what: "MemoryInstruction", store: Store, offsets: Array, lanes: Array, parts: list[Array] | None = None
-    ) -> None:
-        """The flat ``lanes`` are about to write ``parts`` (None: by an atomic) at ``offsets`` of ``store``."""
-        shadow = self._shadow(store)
-        if shadow is None:
-            return
+    def _write(self, transfer: Transfer, shadow: Shadow) -> None:
+        store, parts = transfer.store, transfer.parts
         self._file(shadow)
-        part, oldest = self._enter(what, offsets, lanes), self._oldest_that_matters(store)
-        units, each = shadow.units(offsets, what.width)
-        lanes = _for_each(lanes, each)
+        part, oldest = self._enter(transfer), self._oldest_that_matters(store)
+        units, each = shadow.units(transfer.offsets, transfer.operation.width)
+        lanes = _for_each(transfer.lanes, each)
         stamps = lanes + part.number
         if shadow.newest_read >= oldest:
             for before in (shadow.reader[units], shadow.other[units]):
                 racing = self._unordered(before, lanes, store)
                 if racing is not None:
-                    self._report(what, store, shadow, units, before, lanes, racing, earlier="reads")
+                    self._race(transfer, shadow, units, before, lanes, racing, earlier="reads")
                     break
         if shadow.newest_write >= oldest:
             before = shadow.writer[units]
             racing = self._unordered(before, lanes, store)
             if racing is not None:
                 racing &= self._differs(before, shadow, store, units, parts)
-                self._report(what, store, shadow, units, before, lanes, racing)
+                self._race(transfer, shadow, units, before, lanes, racing)
         shadow.newest_write = part.number
         shadow.writer[units] = stamps
         winners = shadow.writer[units]
@@ -148,11 +164,10 @@ class Races:
             values = _by_unit(parts, shadow.unit).reshape(-1, each)
             of_winner = np.searchsorted(part.lanes, winners[::each] & _LANE)  # aligned: a winner takes all of a lane's
             lost &= (values[of_winner] != values).reshape(-1)
-            self._report(what, store, shadow, units, winners, lanes, lost)
+            self._race(transfer, shadow, units, winners, lanes, lost)
 
-    def barrier(self, group: Array) -> None:
-        """The lanes of ``group`` (blocks x lanes) leave a barrier together."""
-        now, alive = self._now(), self.wave.alive
+    def _meet_block(self, barrier: BlockBarrier) -> None:
+        now, group, alive = self._now(), barrier.group, barrier.alive
         joined = group.any(axis=1)
         whole = joined & (group == alive).all(axis=1)
         self.floor[whole] = now
@@ -161,8 +176,8 @@ class Races:
             warps = np.flatnonzero(group[row].reshape(-1, WARP).any(axis=1))
             self._meet_warps(row, warps, now)
 
-    def warp_barrier(self, members: Array, active: Array) -> None:
-        """The ``active`` lanes (warps x 32) pass a ``bar.warp.sync``, each with the mask ``members`` (warps x 32)."""
+    def _meet_warp(self, barrier: WarpBarrier) -> None:
+        members, active = barrier.members, barrier.active
         if self.within_warp is None:
             self.within_warp = np.zeros((len(active), WARP, WARP), dtype=np.int64)
         together = ((members[:, :, None] >> np.arange(WARP, dtype=np.uint32)) & 1).astype(bool)
@@ -176,7 +191,7 @@ class Races:
 
     def _meet_warps(self, row: Array, warps: Array, now: int) -> None:
         if self.between_warps is None:
-            count = self.wave.lanes_per_block // WARP
+            count = self.geometry.lanes_per_block // WARP
             self.between_warps = np.zeros((len(self.floor), count, count), dtype=np.int64)
         seen = self.between_warps[row]
         known = seen[warps].max(axis=0)
@@ -195,29 +210,29 @@ class Races:
         return self.outputs[id(store)]
 
     def _now(self) -> int:
-        return (len(self.events) + 1) << _EVENT
+        return (len(self.turns) + 1) << _TURN
 
-    def _event(self, stamp: int) -> Event:
-        return self.events[(stamp >> _EVENT) - 1]
+    def _turn(self, stamp: int) -> Turn:
+        return self.turns[(stamp >> _TURN) - 1]
 
     def _oldest_that_matters(self, store: Store) -> int:
         return self.lowest if store is self.wave.shared else _NOBODY + 1
 
-    def _enter(self, what: "MemoryInstruction", offsets: Array, lanes: Array) -> Part:
-        """Make an event of the access."""
-        part = Part(self._now(), offsets, what.width, lanes)
-        self.events.append(Event(what.instruction, self.wave.blocks, what.kind == "atomic"))
+    def _enter(self, transfer: Transfer) -> Part:
+        """Make a turn of the transfer."""
+        part = Part(self._now(), transfer.offsets, transfer.operation.width, transfer.lanes)
+        self.turns.append(Turn(transfer.operation, self.geometry))
         return part
 
     def _file(self, shadow: Shadow) -> None:
-        """Put down who reads: the first since a barrier, and the last who is not the first."""
+        """Record who reads: the first since a barrier, and the last that is not the first."""
         for part in shadow.unfiled:
             if shadow is self.shared and part.number < self.lowest:
                 continue
             units, each = shadow.units(part.offsets, part.width)
             lanes = _for_each(part.lanes, each)
             stamps = lanes + part.number
-            stale = shadow.reader[units] < self.floor[lanes // self.wave.lanes_per_block]
+            stale = shadow.reader[units] < self.floor[lanes // self.geometry.lanes_per_block]
             shadow.reader[units[stale]] = stamps[stale]
             others = (shadow.reader[units] ^ stamps) & _LANE != 0
             shadow.other[units[others]] = stamps[others]
@@ -228,9 +243,9 @@ class Races:
         """Which earlier stamps are of another thread and not ordered before ``lanes``; None when none is."""
         if not len(before) or int(before.max()) < self._oldest_that_matters(store):
             return None
-        block = lanes // self.wave.lanes_per_block
+        block = lanes // self.geometry.lanes_per_block
         other = before & _LANE
-        here = (before >= self.start) & (other // self.wave.lanes_per_block == block)  # by a thread of this block
+        here = (before >= self.start) & (other // self.geometry.lanes_per_block == block)  # by a thread of this block
         ordered = here & ((before < self.floor[block]) | (other == lanes))
         racing: Array = (before != _NOBODY) & ~ordered
         self._drop_ordered(racing, racing & here, before, lanes)
@@ -244,7 +259,7 @@ class Races:
         mine, theirs, stamps = lanes[chosen], before[chosen] & _LANE, before[chosen]
         ordered = np.zeros(len(chosen), dtype=bool)
         if self.between_warps is not None:
-            per_block = self.wave.lanes_per_block
+            per_block = self.geometry.lanes_per_block
             warps = (mine % per_block // WARP, theirs % per_block // WARP)
             ordered |= stamps < self.between_warps[mine // per_block, *warps]
         if self.within_warp is not None:
@@ -257,18 +272,17 @@ class Races:
     ) -> Array | bool:
         """Whether a write of ``parts`` and the one before it must not be exchanged."""
         if parts is None:
-            events, of_unit = np.unique(before & ~_LANE, return_inverse=True)
-            return np.array([not self._event(int(event)).atomic for event in events])[of_unit]
+            stamps, of_unit = np.unique(before & ~_LANE, return_inverse=True)
+            return np.array([self._turn(int(stamp)).operation.kind != "atomic" for stamp in stamps])[of_unit]
         whole = len(store.data) // shadow.unit * shadow.unit
         held: Array = store.data[:whole].view(f"u{shadow.unit}")[units]
         return held != _by_unit(parts, shadow.unit)
 
     # What is said about it.
 
-    def _report(
+    def _race(
         self,
-        what: "MemoryInstruction",
-        store: Store,
+        transfer: Transfer,
         shadow: Shadow,
         units: Array,
         before: Array,
@@ -278,33 +292,24 @@ class Races:
     ) -> None:
         if not racing.any():
             return
-        first = int(racing.argmax())
+        first, operation, store = int(racing.argmax()), transfer.operation, transfer.store
         lane, stamp = int(lanes[first]), int(before[first])
-        event = self._event(stamp)
-        block, thread = self.wave.coordinates(lane)
-        other_block, other = self._coordinates(event, stamp & int(_LANE))
+        turn = self._turn(stamp)
+        block, thread = self.geometry.coordinates(lane)
+        other_block, other = turn.geometry.coordinates(stamp & int(_LANE))
         shared = store is self.wave.shared
-        offset = int(units[first]) * shadow.unit - (lane // self.wave.lanes_per_block * self.wave.shared.pitch) * shared
-        verb = "reads" if what.kind == "load" else "writes"
+        offset = int(store.offsets_of_owner(units[first] * shadow.unit, lane))
+        verb = "reads" if operation.kind == "load" else "writes"
         where = f"{store.name} memory + {offset} bytes" if shared else f"{store.name} + {offset} bytes"
         rival = f"thread {other}" if shared else f"thread {other} of block {other_block}"
-        place = "in the same instruction" if event is self.events[-1] else f"at {event.instruction.location}"
+        place = "in the same instruction" if turn is self.turns[-1] else f"at {turn.operation.instruction.location}"
         both = verb == earlier == "writes"
         message = (
             f"thread {thread} of block {block} {verb} {where}, which {rival} {earlier} {place}"
             f"{' with another value' if both else ''}, and nothing orders the two"
         )
-        kind = "write-write race" if both else "race"
-        self.wave.fault(what.position, what.instruction, kind, message, np.unique(lanes[racing]))
-
-    def _coordinates(self, event: Event, lane: int) -> tuple[Extent, Extent]:
-        """Block and thread of a lane of the event's wave."""
-        block, thread = int(event.blocks[lane // self.wave.lanes_per_block, 0]), lane % self.wave.lanes_per_block
-        return _unravel(block, self.wave.grid), _unravel(thread, self.wave.block)
-
-
-def _unravel(linear: int, extent: Extent) -> Extent:
-    return linear % extent[0], linear // extent[0] % extent[1], linear // (extent[0] * extent[1])
+        kind, count = "write-write race" if both else "race", len(np.unique(lanes[racing]))
+        self.report(Violation(operation.position, operation.instruction, kind, message, block, thread, count))
 
 
 def _for_each(lanes: Array, each: int) -> Array:

@@ -7,9 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Extent = tuple[int, int, int]
-Space = Literal["global", "shared", "local", "const", "param"]
+from cornerturn.ptx import Space
+
 Kind = Literal["load", "store", "atomic"]
+Coordinates = tuple[int, int, int]
+"""Of a block in the grid or of a thread in its block, along x, y and z."""
 
 
 @dataclass(frozen=True)
@@ -18,8 +20,8 @@ class Access:
 
     A request is one execution by one warp with at least one active lane. Sectors are 32 bytes, lines 128 bytes;
     both are counted for global memory only. Wavefronts are passes over the 32 banks, for shared memory only.
-    The ideal of each is what the same active lanes would need if their bytes lay packed, or what was found where
-    lanes that share addresses need less.
+    The ideal of each is what the same active lanes would need if their bytes were packed, or the count itself where
+    lanes share addresses and need less.
     An asynchronous copy appears twice: as a global load and as a shared store.
 
     Attributes:
@@ -27,7 +29,7 @@ class Access:
         location: ``file:line`` of the source, or ``?`` without a line table.
         inlined_at: ``file:line`` of each call through which the kernel got there, innermost first; all were inlined.
         instruction: the PTX text.
-        width: bytes a lane.
+        width: bytes per lane.
         lanes: active lanes, summed over the requests.
     """
 
@@ -50,21 +52,21 @@ class Access:
 
 @dataclass(frozen=True)
 class Hazard:
-    """A fault that was found while emulating; the first of its kind at its instruction stands for all of them.
+    """A fault that was found while emulating; faults of one kind at one instruction are reported as one.
 
     Attributes:
         kind: ``out of bounds``, ``misaligned``, ``write to an input``, ``uninitialised read``, ``race``, ...
         message: one sentence for a person, with the address and what it should have been.
         location: ``file:line`` of the source.
         block, thread: coordinates of the first thread that committed it.
-        count: how many lanes committed it in all.
+        count: how many lanes committed it.
     """
 
     kind: str
     message: str
     location: str
-    block: Extent
-    thread: Extent
+    block: Coordinates
+    thread: Coordinates
     count: int
 
 
@@ -87,14 +89,14 @@ class Emulation:
 
 @dataclass(frozen=True)
 class Movement:
-    """What lanes moved in one execution of a load or a store; lanes at fault are left out.
+    """What lanes moved in one execution of a load or a store; lanes at fault are omitted.
 
     Attributes:
         position: index of the instruction in the kernel, in PTX order.
-        width: bytes a lane.
+        width: bytes per lane.
         memory: the name of the array that was read or written, or ``shared`` or ``local``.
-        block, thread: linear numbers, one of each a lane.
-        offset: bytes from the start of the array, or of the block's or thread's own memory, one a lane.
+        block, thread: linear numbers, one of each per lane.
+        offset: bytes from the start of the array, or of the block's or thread's own memory, one per lane.
         values: lanes x elements, the bits that were moved.
     """
 

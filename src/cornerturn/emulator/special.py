@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cornerturn.emulator.counters import WARP
+from cornerturn.emulator.counting import WARP
+from cornerturn.emulator.geometry import unravel
 from cornerturn.emulator.types import Array
-from cornerturn.emulator.wave import Wave, unravel
+from cornerturn.emulator.wave import Wave
 
 
 def _lane(wave: Wave) -> Array:
@@ -24,7 +25,7 @@ def _below(wave: Wave) -> Array:
 SPECIAL_REGISTERS: dict[str, Callable[[Wave], Array]] = {
     "%laneid": _lane,
     "%warpid": lambda wave: (wave.lane // WARP).astype(np.uint32),
-    "%nwarpid": lambda wave: np.uint32(wave.lanes_per_block // WARP),
+    "%nwarpid": lambda wave: np.uint32(wave.geometry.lanes_per_block // WARP),
     "%smid": lambda wave: np.uint32(0),
     "%nsmid": lambda wave: np.uint32(1),
     "%gridid": lambda wave: np.uint64(0),
@@ -41,12 +42,12 @@ _Coordinates = Callable[[Wave], tuple[Array, Array, Array]]
 
 # Every block is a cluster of its own.
 _COORDINATES: dict[str, _Coordinates] = {
-    "%tid": lambda wave: unravel(wave.lane, wave.block),
-    "%ntid": lambda wave: wave.block,
-    "%ctaid": lambda wave: unravel(wave.blocks, wave.grid),
-    "%nctaid": lambda wave: wave.grid,
-    "%clusterid": lambda wave: unravel(wave.blocks, wave.grid),
-    "%nclusterid": lambda wave: wave.grid,
+    "%tid": lambda wave: unravel(wave.lane, wave.geometry.block),
+    "%ntid": lambda wave: wave.geometry.block,
+    "%ctaid": lambda wave: unravel(wave.geometry.blocks, wave.geometry.grid),
+    "%nctaid": lambda wave: wave.geometry.grid,
+    "%clusterid": lambda wave: unravel(wave.geometry.blocks, wave.geometry.grid),
+    "%nclusterid": lambda wave: wave.geometry.grid,
     "%cluster_ctaid": lambda wave: (0, 0, 0),
     "%cluster_nctaid": lambda wave: (1, 1, 1),
 }

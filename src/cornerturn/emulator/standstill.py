@@ -1,4 +1,4 @@
-"""Endless loops: a wave that comes back to a state it has been in will come back to it for ever."""
+"""Endless loops: a wave that comes back to a state it has been in will do so for ever."""
 
 from collections.abc import Iterable
 from hashlib import blake2b

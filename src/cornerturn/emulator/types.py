@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from cornerturn.ptx import TYPE_BYTES
+
 Array = Any
-"""A NumPy array, or a NumPy scalar that stands for an array with the same value everywhere."""
+"""A NumPy array, or a NumPy scalar that has the same value for every lane."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,19 @@ class Type:
 
 
 def _convert(values: Array, dtype: "np.dtype[Any]") -> Array:
-    """PTX ``cvt``: a float that becomes an integer is clamped to its range and NaN becomes 0 (PTX ISA, cvt)."""
+    """PTX ``cvt``: a float that becomes an integer is clamped to its range (PTX ISA, cvt).
+
+    NaN becomes 0; where source or result has 64 bits, the highest bit alone.
+    """
     if values.dtype.kind != "f" or dtype.kind not in "iu":
         return values.astype(dtype)
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     inside = (values >= low) & (values < float(high) + 1 if high < 2**53 else values < float(high))
     exact = np.where(inside, values, 0).astype(dtype)
-    return np.where(inside | np.isnan(values), exact, np.where(values < 0, dtype.type(low), dtype.type(high)))
+    clamped = np.where(inside, exact, np.where(values < 0, dtype.type(low), dtype.type(high)))
+    wide = 8 in (values.dtype.itemsize, dtype.itemsize)
+    not_a_number = np.array(1 << (8 * dtype.itemsize - 1) if wide else 0, f"u{dtype.itemsize}").view(dtype)
+    return np.where(np.isnan(values), not_a_number, clamped)
 
 
 def _round_to_bf16(values: Array) -> Array:
@@ -85,15 +93,13 @@ def _round_to_odd(values: Array) -> Array:
 
 
 TYPES: dict[str, Type] = {
-    "pred": Type("pred", 1, np.dtype(np.bool_)),
-    "bf16": Type("bf16", 2, np.dtype(np.float32)),
+    "pred": Type("pred", TYPE_BYTES["pred"], np.dtype(np.bool_)),
+    "bf16": Type("bf16", TYPE_BYTES["bf16"], np.dtype(np.float32)),
 }
-for _bytes in (1, 2, 4, 8):
-    for _kind, _code in (("b", "u"), ("u", "u"), ("s", "i")):
-        _name = f"{_kind}{8 * _bytes}"
+for _name, _bytes in TYPE_BYTES.items():
+    if _name[1:].isdigit() and _bytes <= 8:
+        _code = {"b": "u", "u": "u", "s": "i", "f": "f"}[_name[0]]
         TYPES[_name] = Type(_name, _bytes, np.dtype(f"{_code}{_bytes}"))
-    if _bytes > 1:
-        TYPES[f"f{8 * _bytes}"] = Type(f"f{8 * _bytes}", _bytes, np.dtype(f"f{_bytes}"))
 
 PACKED = {"f16x2": TYPES["f16"], "bf16x2": TYPES["bf16"]}
 """Types that hold two halves in 32 bits, and the type of a half."""

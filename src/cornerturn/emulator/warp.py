@@ -5,12 +5,13 @@ from functools import reduce
 
 import numpy as np
 
-from cornerturn.emulator.counters import WARP
-from cornerturn.emulator.operands import Operands, Step, Unsupported, elements
-from cornerturn.emulator.ptx import Instruction
+from cornerturn.emulator.counting import WARP
+from cornerturn.emulator.events import WarpBarrier
+from cornerturn.emulator.operands import Action, Operands, Unsupported
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import EmulatorError
+from cornerturn.ptx import Instruction, elements
 
 _LANE = np.arange(WARP)
 _BIT = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
@@ -27,7 +28,7 @@ def _ballot(flags: Array) -> Array:
 
 
 def _meet(wave: Wave, lanes: Lanes, members: Array, instruction: Instruction) -> Array:
-    """The active lanes, warps x 32, after a check that each is with all lanes of its member mask that have not left."""
+    """The active lanes, warps x 32, after a check that every lane of their member masks is there or has exited."""
     active = _rows(wave, lanes.mask)
     here, staying = _ballot(active), _ballot(_rows(wave, wave.staying))
     for wrong, rule in (
@@ -38,7 +39,7 @@ def _meet(wave: Wave, lanes: Lanes, members: Array, instruction: Instruction) ->
         if broken.any():
             warp = int(broken.argmax())
             culprits = int(np.bitwise_or.reduce(wrong[warp, active[warp]]))
-            block, thread = wave.coordinates(warp * WARP)
+            block, thread = wave.geometry.coordinates(warp * WARP)
             raise EmulatorError(
                 f"{instruction.location}: '{instruction.text}': lanes {culprits:#010x} of the warp of thread {thread} "
                 f"in block {block} {rule}: the mask must name just the lanes that execute it together"
@@ -62,7 +63,7 @@ def _source_lane(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
     return np.where(inside, source, _LANE), inside
 
 
-def _shuffle(operands: Operands, position: int, instruction: Instruction) -> Step:
+def _shuffle(operands: Operands, position: int, instruction: Instruction) -> Action:
     mode = next((name for name in instruction.modifiers if name in ("up", "down", "bfly", "idx")), None)
     if mode is None or instruction.modifiers[0] != "sync":
         raise Unsupported
@@ -86,7 +87,7 @@ def _shuffle(operands: Operands, position: int, instruction: Instruction) -> Ste
     return shuffle
 
 
-def _vote(operands: Operands, position: int, instruction: Instruction) -> Step:
+def _vote(operands: Operands, position: int, instruction: Instruction) -> Action:
     match instruction.modifiers:
         case ("sync", "ballot" | "all" | "any" | "uni" as mode, _):
             pass
@@ -108,7 +109,7 @@ def _vote(operands: Operands, position: int, instruction: Instruction) -> Step:
     return vote
 
 
-def _active_mask(operands: Operands, position: int, instruction: Instruction) -> Step:
+def _active_mask(operands: Operands, position: int, instruction: Instruction) -> Action:
     write = operands.writer(instruction.operands[0], TYPES["b32"])
 
     def active_mask(wave: Wave, lanes: Lanes) -> None:
@@ -118,7 +119,7 @@ def _active_mask(operands: Operands, position: int, instruction: Instruction) ->
     return active_mask
 
 
-def _elect(operands: Operands, position: int, instruction: Instruction) -> Step:
+def _elect(operands: Operands, position: int, instruction: Instruction) -> Action:
     """The lowest lane of the member mask is the leader."""
     targets = elements(instruction.operands[0])
     write_leader, write_flag = (
@@ -146,7 +147,7 @@ _REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def _reduce(operands: Operands, position: int, instruction: Instruction) -> Step:
+def _reduce(operands: Operands, position: int, instruction: Instruction) -> Action:
     match instruction.modifiers:
         case ("sync", name, _) if name in _REDUCTIONS:
             combine = _REDUCTIONS[name]
@@ -173,7 +174,7 @@ def _reduce(operands: Operands, position: int, instruction: Instruction) -> Step
     return redux
 
 
-def _transpose_matrix(operands: Operands, position: int, instruction: Instruction) -> Step:
+def _transpose_matrix(operands: Operands, position: int, instruction: Instruction) -> Action:
     """8 x 8 halves, row by row over the warp: lane t holds columns 2 (t mod 4) and the next of row t / 4."""
     if instruction.modifiers != ("sync", "aligned", "m8n8", "trans", "b16"):
         raise Unsupported
@@ -190,19 +191,18 @@ def _transpose_matrix(operands: Operands, position: int, instruction: Instructio
     return movmatrix
 
 
-def _warp_barrier(operands: Operands, position: int, instruction: Instruction) -> Step:
+def _warp_barrier(operands: Operands, position: int, instruction: Instruction) -> Action:
     mask = operands.reader(instruction.operands[0], TYPES["b32"])
 
     def barrier(wave: Wave, lanes: Lanes) -> None:
         members = _rows(wave, mask(wave))
         active = _meet(wave, lanes, members, instruction)
-        if wave.races is not None:
-            wave.races.warp_barrier(members, active)
+        wave.tell(WarpBarrier(members, active))
 
     return barrier
 
 
-STEPS: dict[str, Callable[[Operands, int, Instruction], Step]] = {
+ACTIONS: dict[str, Callable[[Operands, int, Instruction], Action]] = {
     "bar": _warp_barrier,
     "shfl": _shuffle,
     "vote": _vote,

@@ -1,24 +1,21 @@
-"""The state of the blocks that are executed together: registers, program counters, barriers, memory.
+"""The state of the blocks that are executed together: registers, program counters, memory.
 
-Everything is an array of blocks x lanes, where lanes are a block's threads rounded up to whole warps. A value that is
-the same along one axis is kept with extent 1 there and broadcast, so what depends on the thread alone is computed
-once for all blocks.
+Everything is an array of blocks x lanes. A value that is the same along one axis is kept with extent 1 there and
+broadcast, so what depends on the thread alone is computed once for all blocks.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from cornerturn.emulator.counters import WARP
-from cornerturn.emulator.ledger import Ledger
+from cornerturn.emulator.counting import WARP
+from cornerturn.emulator.events import Event, Transfer, Violation, Watcher, WaveBegins
+from cornerturn.emulator.geometry import Geometry
 from cornerturn.emulator.memory import Arena, Memory
-from cornerturn.emulator.ptx import Entry, Instruction
-from cornerturn.emulator.races import Races
-from cornerturn.emulator.report import Extent
 from cornerturn.emulator.types import TYPES, Array
+from cornerturn.ptx import Entry, Instruction
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class Lanes:
         return int(np.count_nonzero(self.mask.reshape(-1, WARP).any(axis=1)))
 
     def where(self, condition: Array) -> "Lanes":
-        """Those of the lanes for which ``condition`` (broadcast) holds."""
+        """The lanes for which ``condition`` (broadcast) holds."""
         return Lanes(self.mask & condition, whole=False)
 
     def pick(self, value: Array) -> Array:
@@ -66,50 +63,55 @@ class Lanes:
         return dense.reshape(self.mask.shape)
 
 
+@dataclass(frozen=True)
+class Copy:
+    """An asynchronous copy under way, and for each of its lanes the lane's group that it belongs to."""
+
+    transfer: Transfer
+    groups: Array
+
+    def only(self, chosen: Array) -> "Copy":
+        """The part of it that belongs to the ``chosen`` lanes (bool, one per lane)."""
+        return Copy(self.transfer.only(chosen), self.groups[chosen])
+
+
 class Wave:
     """Blocks of one launch that run together.
 
     Args:
-        blocks: their linear numbers (x fastest).
-        leaves: for each basic block whether a lane there has nothing left to do but to exit.
-        races: where accesses are recorded that nothing orders.
+        leaves: for each basic block whether it only exits.
+        watchers: see every event.
     """
 
     def __init__(
         self,
         entry: Entry,
-        grid: Extent,
-        block: Extent,
-        blocks: Sequence[int],
+        geometry: Geometry,
         memory: Memory,
-        ledger: Ledger,
         shared_bytes: int,
         local_bytes: int,
         leaves: Sequence[bool],
-        races: Races | None = None,
+        watchers: Sequence[Watcher] = (),
     ) -> None:
         self.entry = entry
-        self.grid, self.block = grid, block
-        self.blocks = np.array(blocks, dtype=np.int64)[:, None]
-        count = len(blocks)
-        self.threads = block[0] * block[1] * block[2]
-        self.lanes_per_block = -(-self.threads // WARP) * WARP
-        self.lane = np.arange(self.lanes_per_block, dtype=np.int64)[None, :]
-        self.shape = (count, self.lanes_per_block)
-        self.alive = np.broadcast_to(self.lane < self.threads, self.shape).copy()
+        self.geometry = geometry
+        self.shape = geometry.shape
+        count, lanes_per_block = geometry.shape
+        self.lane = np.arange(lanes_per_block, dtype=np.int64)[None, :]
+        self.alive = np.broadcast_to(self.lane < geometry.threads, self.shape).copy()
         self.end = len(leaves)
         self.leaves = np.array([*leaves, True])
         self.pc: Array = np.where(self.alive, 0, self.end).astype(np.int32)
         self.commits = np.zeros(self.shape, dtype=np.int32)
-        self.copies: list[Any] = []
+        self.copies: list[Copy] = []
         self.registers: dict[str, Array] = {}
         self.memory = memory
-        self.ledger = ledger
-        self.shared = Arena("shared", count, shared_bytes, self.lanes_per_block)
-        self.local = Arena("local", count * self.lanes_per_block, local_bytes, 1)
-        self.races = races
-        if races is not None:
-            races.begin(self)
+        self.shared = Arena("shared", count, shared_bytes, lanes_per_block)
+        self.local = Arena("local", count * lanes_per_block, local_bytes, 1)
+        self.warp_instructions = 0
+        self.lane_instructions = 0
+        self.watchers = tuple(watchers)
+        self.tell(WaveBegins(geometry, self.shared, self.local))
 
     @property
     def staying(self) -> Array:
@@ -129,17 +131,12 @@ class Wave:
             value = np.where(lanes.mask, value, self.read(name))
         self.registers[name] = value
 
-    def coordinates(self, lane: int) -> tuple[Extent, Extent]:
-        """Block and thread coordinates of a flat lane index."""
-        block, thread = int(self.blocks[lane // self.lanes_per_block, 0]), lane % self.lanes_per_block
-        return unravel(block, self.grid), unravel(thread, self.block)
+    def tell(self, event: Event) -> None:
+        """Let every watcher see an event."""
+        for watcher in self.watchers:
+            watcher.see(event)
 
     def fault(self, position: int, instruction: Instruction, kind: str, message: str, lanes: Array) -> None:
-        """Record that the flat ``lanes`` committed a fault; the first of them is named."""
-        block, thread = self.coordinates(int(lanes[0]))
-        self.ledger.hazard(position, instruction, kind, message, block, thread, len(lanes))
-
-
-def unravel(linear: Any, extent: Extent) -> tuple[Any, Any, Any]:
-    """Linear numbers, x fastest -> coordinates."""
-    return linear % extent[0], linear // extent[0] % extent[1], linear // (extent[0] * extent[1])
+        """Tell that the flat ``lanes`` committed a fault; the first of them is named."""
+        block, thread = self.geometry.coordinates(int(lanes[0]))
+        self.tell(Violation(position, instruction, kind, message, block, thread, len(lanes)))

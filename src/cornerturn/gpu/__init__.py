@@ -1,6 +1,9 @@
-"""The real device: memory, kernels, and the time they take."""
+"""The real device: what it is, its memory, kernels on it, and the time they take."""
 
-from cornerturn.gpu.device import Buffer, Device, DeviceFacts, Function, open_device, unavailable_reason
+from cornerturn.gpu.device import Buffer, Device, Function, open_device, unavailable_reason
+from cornerturn.gpu.driver import check
+from cornerturn.gpu.facts import DeviceFacts, facts_of
+from cornerturn.gpu.launcher import Launcher, load_kernel
 from cornerturn.gpu.timing import Replay, Timing, time_launches
 
 __all__ = [
@@ -8,8 +11,12 @@ __all__ = [
     "Device",
     "DeviceFacts",
     "Function",
+    "Launcher",
     "Replay",
     "Timing",
+    "check",
+    "facts_of",
+    "load_kernel",
     "open_device",
     "time_launches",
     "unavailable_reason",

@@ -4,66 +4,33 @@ Everything runs in the device's primary context, which other frameworks share, o
 context that was current before a call is current again after it.
 """
 
-import ctypes
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cornerturn.errors import DeviceError
-
-Extent = tuple[int, int, int]
+from cornerturn.gpu.driver import check, device_errors
+from cornerturn.gpu.facts import DeviceFacts, facts_of
+from cornerturn.gpu.launcher import Launcher, load_kernel
 
 PLAIN_SHARED_BYTES = 48 * 1024
 """Dynamic shared memory a block may have unasked (CUDA C++ Programming Guide, compute capabilities)."""
 
 
-@dataclass(frozen=True)
-class DeviceFacts:
-    """What a device is.
-
-    Attributes:
-        ordinal: its number among the visible devices.
-        name: for example ``NVIDIA H200``.
-        arch: real architecture, for example ``sm_90``.
-        multiprocessors: number of streaming multiprocessors.
-        l2_bytes: size of the L2 cache.
-        memory_bytes: size of the device's memory.
-        ecc: whether error correction is on; a partial sector then is read before it is written.
-        cuda: newest CUDA version that the installed driver supports, for example ``13.0``.
-    """
-
-    ordinal: int
-    name: str
-    arch: str
-    multiprocessors: int
-    l2_bytes: int
-    memory_bytes: int
-    ecc: bool
-    cuda: str
-
-
 def open_device(ordinal: int = 0) -> "Device":
-    """The CUDA device number ``ordinal``, ready for work.
+    """Return the CUDA device number ``ordinal``, ready for work.
 
     Raises:
         DeviceError: cuda-bindings or cuda-core is not installed, or there is no driver or no such device.
     """
-    package = "cuda-bindings"
     try:
         from cuda.bindings import driver
-
-        package = "cuda-core"
-        from cuda import core
     except ImportError as error:
-        raise DeviceError(
-            f"a GPU is used through {package}, which is not installed ({error}); "
-            "install it with: pip install 'cornerturn[gpu]'"
-        ) from error
+        raise _missing("cuda-bindings") from error
     try:
         check(driver.cuInit(0))
         count = check(driver.cuDeviceGetCount())
@@ -73,11 +40,21 @@ def open_device(ordinal: int = 0) -> "Device":
         raise DeviceError("no NVIDIA driver found") from error
     if not 0 <= ordinal < count:
         raise DeviceError(f"no CUDA device {ordinal}: this machine shows {count}, numbered from 0")
+    try:
+        from cuda import core  # only now: where there is no GPU, nobody misses it
+    except ImportError as error:
+        raise _missing("cuda-core") from error
     return Device(core.Device(ordinal))
 
 
+def _missing(package: str) -> DeviceError:
+    return DeviceError(
+        f"a GPU is used through {package}, which is not installed; install it with: pip install 'cornerturn[gpu]'"
+    )
+
+
 def unavailable_reason(ordinal: int = 0) -> str | None:
-    """Why device ``ordinal`` cannot be used, or None when it can."""
+    """Return why device ``ordinal`` cannot be used, or None when it can."""
     try:
         open_device(ordinal)
     except DeviceError as error:
@@ -101,22 +78,9 @@ class Device:
     """
 
     def __init__(self, core_device: Any) -> None:
-        from cuda.bindings import driver
-
         self._core_device = core_device
+        self.facts: DeviceFacts = facts_of(core_device.device_id)
         with device_errors(f"opening CUDA device {core_device.device_id}"), self.current():
-            properties = core_device.properties
-            version = check(driver.cuDriverGetVersion())
-            self.facts = DeviceFacts(
-                ordinal=core_device.device_id,
-                name=core_device.name,
-                arch=f"sm_{core_device.arch}",
-                multiprocessors=properties.multiprocessor_count,
-                l2_bytes=properties.l2_cache_size,
-                memory_bytes=check(driver.cuMemGetInfo())[1],
-                ecc=bool(properties.ecc_enabled),
-                cuda=f"{version // 1000}.{version % 1000 // 10}",
-            )
             self.stream = core_device.create_stream()
 
     @contextmanager
@@ -132,51 +96,47 @@ class Device:
             check(driver.cuCtxSetCurrent(previous))
 
     def free_bytes(self) -> int:
-        """Device memory that can be allocated now."""
+        """Return the bytes of device memory that can be allocated now."""
         from cuda.bindings import driver
 
         with self.current():
             return int(check(driver.cuMemGetInfo())[0])
 
     def allocate(self, nbytes: int) -> "Buffer":
-        """Device memory of ``nbytes`` (> 0) bytes with undefined content.
+        """Return device memory of ``nbytes`` (> 0) bytes with undefined content.
 
         Raises:
-            DeviceError: the device has not so much memory free.
+            DeviceError: the device has less memory free.
         """
         return Buffer(self, nbytes)
 
     def upload(self, array: NDArray[Any]) -> "Buffer":
-        """A new buffer that holds the elements of ``array`` in C order."""
+        """Return a new buffer that holds the elements of ``array`` in C order."""
         buffer = self.allocate(array.nbytes)
         buffer.upload(array)
         return buffer
 
     def load(self, cubin: bytes, symbol: str, name: str | None = None) -> "Function":
-        """The kernel ``symbol`` of ``cubin``; messages call it ``name``.
+        """Return the kernel ``symbol`` of ``cubin``; messages call it ``name``.
 
         Raises:
             DeviceError: the code is not for this device, or has no such kernel.
         """
-        from cuda.core import ObjectCode
-
-        return Function(self, ObjectCode.from_cubin(cubin), symbol, name or symbol)
+        return Function(self, cubin, symbol, name or symbol)
 
     def load_ptx(self, ptx: str, symbol: str) -> "Function":
-        """The kernel ``symbol`` of ``ptx``, which the driver compiles for this device."""
-        from cuda.core import ObjectCode
-
-        return Function(self, ObjectCode.from_ptx(ptx.encode()), symbol, symbol)
+        """Return the kernel ``symbol`` of ``ptx``, which the driver compiles for this device."""
+        return Function(self, ptx.encode() + b"\0", symbol, symbol)  # the driver wants a C string
 
     def create_event(self) -> Any:
-        """A ``cuda.core`` event that records its time."""
+        """Return a ``cuda.core`` event that records its time."""
         from cuda.core import EventOptions
 
         with self.current():
             return self._core_device.create_event(EventOptions(timing_enabled=True))
 
     def create_graph_builder(self) -> Any:
-        """A ``cuda.core`` graph builder that captures on a stream of its own."""
+        """Return a ``cuda.core`` graph builder that captures on a stream of its own."""
         with self.current():
             return self._core_device.create_graph_builder()
 
@@ -220,7 +180,7 @@ class Buffer:
             check(driver.cuStreamSynchronize(stream.handle))
 
     def download(self, shape: int | Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        """A NumPy array of ``shape`` and ``dtype`` with what the buffer starts with."""
+        """Return a NumPy array of ``shape`` and ``dtype`` with what the buffer starts with."""
         from cuda.bindings import driver
 
         array = np.empty(shape, dtype)
@@ -263,18 +223,18 @@ class Buffer:
 
 
 class Function:
-    """A kernel loaded onto a device; get one from `Device.load`."""
+    """A kernel on a device, launched with other arguments each time; get one from `Device.load`."""
 
-    def __init__(self, device: Device, code: Any, symbol: str, name: str) -> None:
+    def __init__(self, device: Device, code: bytes, symbol: str, name: str) -> None:
         self.device = device
         self.name = name
-        with device.current(), device_errors(f"loading kernel {name} for {device.facts.arch}"):
-            self._kernel = code.get_kernel(symbol)
+        with device.current():
+            self._kernel = load_kernel(code, symbol, f"{name} for {device.facts.arch}")
 
     def launch(
         self,
-        grid: Extent,
-        block: Extent,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
         arguments: Sequence[Buffer | np.generic],
         shared_bytes: int = 0,
         stream: Any = None,
@@ -286,56 +246,28 @@ class Function:
             block: threads along x, y, z.
             arguments: buffers, passed as their addresses, and NumPy scalars of the parameters' exact types, which
                 may be structures.
-            shared_bytes: dynamic shared memory a block.
+            shared_bytes: dynamic shared memory, bytes per block.
             stream: a ``cuda.core`` stream, which may be capturing a graph.
 
         Raises:
             DeviceError: the driver refuses the launch, or the kernel fails.
         """
-        from cuda.bindings import driver
-
-        # cuda.core's own launch takes no structures. The driver copies the values before it returns.
-        values = [np.array([np.uint64(item.address) if isinstance(item, Buffer) else item]) for item in arguments]
-        pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
-        with self.device.current(), device_errors(f"kernel {self.name}"):
+        values = [np.uint64(item.address) if isinstance(item, Buffer) else item for item in arguments]
+        launcher = Launcher(self._kernel, self.name, grid, block, values, shared_bytes)
+        with self.device.current():
             if shared_bytes > PLAIN_SHARED_BYTES:
                 self._allow_shared_bytes(shared_bytes)
-            function = driver.CUfunction(int(self._kernel.handle))
-            handle = (stream or self.device.stream).handle
-            where = ctypes.addressof(pointers)
-            check(driver.cuLaunchKernel(function, *grid, *block, shared_bytes, handle, where, 0))
+            launcher(0, 0, (stream or self.device.stream).handle)
             if stream is None:
-                self.device.stream.sync()
+                with device_errors(f"kernel {self.name}"):
+                    self.device.stream.sync()
 
     def _allow_shared_bytes(self, shared_bytes: int) -> None:
         from cuda.bindings import driver
 
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        check(driver.cuKernelSetAttribute(attribute, shared_bytes, self._kernel.handle, self.device.facts.ordinal))
-
-
-def check(result: tuple[Any, ...]) -> Any:
-    """The values of a driver call after its status: none, one, or a tuple.
-
-    Raises:
-        DeviceError: the status is not success.
-    """
-    from cuda.bindings import driver
-
-    status, *values = result
-    if status != driver.CUresult.CUDA_SUCCESS:
-        _, text = driver.cuGetErrorString(status)
-        raise DeviceError(f"{status.name} ({text.decode() if text else 'no description'})")
-    return values[0] if len(values) == 1 else tuple(values)
-
-
-@contextmanager
-def device_errors(doing: str) -> Iterator[None]:
-    """Raise whatever goes wrong as a DeviceError that begins with ``doing``."""
-    try:
-        yield
-    except Exception as error:  # cuda.core raises types of its own that it does not publish
-        raise DeviceError(f"{doing} failed: {error}") from error
+        allowed = driver.cuKernelSetAttribute(attribute, shared_bytes, self._kernel, self.device.facts.ordinal)
+        check(allowed, f"kernel {self.name} failed")
 
 
 def _free(device: Device, address: int) -> None:

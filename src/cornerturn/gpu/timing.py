@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from cornerturn.gpu.device import Device, Function, check, device_errors
+from cornerturn.gpu.device import Device, Function
+from cornerturn.gpu.driver import check, device_errors
 
 LAUNCHES_PER_GRAPH = 20
 LOW_QUANTILE, HIGH_QUANTILE = 0.05, 0.95
@@ -60,7 +61,7 @@ def time_launches(
         >>> time_launches(device, lambda stream: y.copy_from(x, stream))   # doctest: +SKIP
         Timing(median=3.3e-05, low=3.2e-05, high=3.4e-05, samples=50)
     """
-    # A warm run leaves enough samples for a spread: at least ten, if there are so many launches at all.
+    # A warm run leaves enough samples for a spread: at least ten, if there are that many launches.
     launches = min(LAUNCHES_PER_GRAPH, repeat) if cold else max(1, min(LAUNCHES_PER_GRAPH, repeat // 10))
     samples = launches if cold else 1
     flush = _L2Flush(device).enqueue if cold else None

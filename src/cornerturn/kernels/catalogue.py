@@ -7,7 +7,7 @@ from cornerturn.kernels.controls import CONTROLS
 from cornerturn.kernels.cute_family import CUTE
 from cornerturn.kernels.handwritten import HANDWRITTEN
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.kernels.production_family import PRODUCTION
+from cornerturn.kernels.production.family import PRODUCTION
 from cornerturn.kernels.textbook import TEXTBOOK
 
 CATALOGUE: tuple[Kernel | View, ...] = (*HANDWRITTEN, *TEXTBOOK, *CUTE, *CONTROLS, *PRODUCTION)

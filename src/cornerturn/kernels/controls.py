@@ -13,10 +13,12 @@ def _launch_copy(rows: int, cols: int) -> Launch:
     return Launch((ceil_div(vectors + tail, 256), 1, 1), (256, 1, 1), matrix_arguments(rows, cols))
 
 
+COPY_SOURCE = CudaSource("controls.cu", _TEXT, ("copy",))
+
 COPY = Kernel(
     name="copy",
     family="controls",
-    source=CudaSource("controls.cu", _TEXT, ("copy",)),
+    source=COPY_SOURCE,
     entry="copy",
     element_bytes=4,
     launch=_launch_copy,

@@ -4,13 +4,13 @@ A layout is a function from coordinates to an offset, written (shape):(stride): 
 (16,16):(1,16) column-major. x is (rows,cols):(cols,1) and y is (cols,rows):(rows,1), so both are row-major, and
 element (r, c) of x belongs at (c, r) of y.
 
-Three steps stand where the handwritten kernels compute indices: a tensor is a pointer with a layout, a block takes
+Where the handwritten kernels compute indices there are three steps: a tensor is a pointer with a layout, a block takes
 one tile of it (`local_tile`), and a thread takes its part of that tile: the element at which a layout of threads
 holds the thread's number (`local_partition`), or a few of them (a tiled copy). The same steps, taken on a tensor
 that holds its own coordinates, tell whether the part lies inside of the matrix.
 
 This text is the source that `cornerturn.toolchain` compiles; nobody imports it. The function `kernels` at its end
-makes the kernels of the family, each from a function above and a few layouts, and above each stands its lesson.
+makes the kernels of the family, each from a function above and a few layouts, and above each is its lesson.
 Counts are those of handwritten.cu: for one full warp inside a large matrix, where 4 sectors and 1 wavefront suffice
 for a 4-byte access, 16 sectors and 4 wavefronts for a 16-byte access.
 """
@@ -54,7 +54,7 @@ def tile_of(matrix: cute.Tensor, tile: cute.Shape, block: cute.Coord) -> tuple[c
 def through_registers(
     x: cute.Pointer, y: cute.Pointer, rows: Int32, cols: Int32, reading: cute.Layout, writing: cute.Layout
 ):
-    """One element a thread: it reads where ``reading`` holds its number and writes where ``writing`` does."""
+    """One element per thread: it reads where ``reading`` holds its number and writes where ``writing`` does."""
     thread, _, _ = cute.arch.thread_idx()
     along, down, _ = cute.arch.block_idx()
     x, y = matrices(x, y, rows, cols)
@@ -72,7 +72,7 @@ def through_registers(
 def through_shared(
     x: cute.Pointer, y: cute.Pointer, rows: Int32, cols: Int32, threads: cute.Layout, x_view: View, y_view: View
 ):
-    """One element a thread, by way of a buffer that is filled as a tile of x and emptied as a tile of y."""
+    """One element per thread, by way of a buffer that is filled as a tile of x and emptied as a tile of y."""
     thread, _, _ = cute.arch.thread_idx()
     along, down, _ = cute.arch.block_idx()
     x, y = matrices(x, y, rows, cols)
@@ -114,7 +114,7 @@ def vectorized(
     x_view: View,
     y_view: View,
 ):
-    """through_shared with four elements a thread, ``x_values`` of the tile of x and ``y_values`` of the tile of y."""
+    """through_shared with four elements per thread, ``x_values`` of the tile of x and ``y_values`` of the tile of y."""
     thread, _, _ = cute.arch.thread_idx()
     along, down, _ = cute.arch.block_idx()
     x, y = matrices(x, y, cute.assume(rows, divby=4), cute.assume(cols, divby=4))
@@ -174,9 +174,9 @@ def kernels(x: cute.Pointer, y: cute.Pointer, rows: Int32, cols: Int32):
     down, across = column_major(16, 16), row_major(16, 16)
 
     # cute_row2col_reg: f32_row2col2d as two layouts of threads, down the columns of x and across the rows of y:
-    #   16 sectors a load request and 4 a store request, the very counts of the handwritten kernel.
+    #   16 sectors per load request and 4 per store request, the very counts of the handwritten kernel.
     make("cute_row2col_reg", through_registers, down, across)
-    # cute_col2row_reg: cute_row2col_reg with its two layouts exchanged: 4 sectors a load request and 16 a store
+    # cute_col2row_reg: cute_row2col_reg with its two layouts exchanged: 4 sectors per load request and 16 per store
     #   request, as f32_col2row2d.
     make("cute_col2row_reg", through_registers, across, down)
 
@@ -184,9 +184,9 @@ def kernels(x: cute.Pointer, y: cute.Pointer, rows: Int32, cols: Int32):
     x_view, y_view = row_major(16, 16), column_major(16, 16)
 
     # cute_col_smem: a tile staged in shared memory buys nothing while threads run down the columns on both ends:
-    #   16 sectors a request where 4 would do, and 8 wavefronts a shared store because a column lies in two banks.
+    #   16 sectors per request where 4 would do, and 8 wavefronts per shared store because a column lies in two banks.
     make("cute_col_smem", through_shared, down, x_view, y_view)
-    # cute_row_smem: cute_col_smem with threads across the rows: 4 sectors a request on both global ends, and the
+    # cute_row_smem: cute_col_smem with threads across the rows: 4 sectors per request on both global ends, and the
     #   conflict moves to the shared load, 8 wavefronts where 1 would do.
     make("cute_row_smem", through_shared, across, x_view, y_view)
 
@@ -194,17 +194,17 @@ def kernels(x: cute.Pointer, y: cute.Pointer, rows: Int32, cols: Int32):
     # bits of the offset) with the row (the four above): sixteen rows, sixteen columns.
     x_view, y_view = swizzled(4, 0, 4, x_view), swizzled(4, 0, 4, y_view)
 
-    # cute_col_smem_swizzled: cute_col_smem with Swizzle<4,0,4> after both views: 1 wavefront a shared store instead
-    #   of 8 with no padding, which helps little while 16 sectors a request remain on both global ends.
+    # cute_col_smem_swizzled: cute_col_smem with Swizzle<4,0,4> after both views: 1 wavefront per shared store instead
+    #   of 8 with no padding, which helps little while 16 sectors per request remain on both global ends.
     make("cute_col_smem_swizzled", through_shared, down, x_view, y_view)
-    # cute_row_smem_swizzled: cute_row_smem with Swizzle<4,0,4> after both views: 4 sectors a request on both global
-    #   ends and 1 wavefront a shared access, nothing wasted, but one element a thread.
+    # cute_row_smem_swizzled: cute_row_smem with Swizzle<4,0,4> after both views: 4 sectors per request on both global
+    #   ends and 1 wavefront per shared access, nothing wasted, but one element per thread.
     make("cute_row_smem_swizzled", through_shared, across, x_view, y_view)
 
     four_down, four_across = cute.make_layout((4, 1)), cute.make_layout((1, 4))
     x_view, y_view = column_major(64, 16), row_major(16, 64)
 
-    # cute_row_cvectorized: four elements a thread, down a column of x and along a row of y: only the write is
+    # cute_row_cvectorized: four elements per thread, down a column of x and along a row of y: only the write is
     #   vectorised, because x's columns are not contiguous, and the read stays at four 4-byte requests; no global
     #   sector is wasted, but the 16-byte shared stores lie 64 elements apart, 32 wavefronts where 4 would do.
     make("cute_row_cvectorized", vectorized, four_down, four_across, x_view, y_view)
@@ -214,7 +214,7 @@ def kernels(x: cute.Pointer, y: cute.Pointer, rows: Int32, cols: Int32):
     x_view, y_view = swizzled(3, 2, 4, x_view), swizzled(3, 2, 4, y_view)
 
     # cute_row_cvectorized_swizzled: cute_row_cvectorized with Swizzle<3,2,4> after both views, which moves 16-byte
-    #   vectors whole: 4 wavefronts a shared store and 4 a shared load, no more than 16 bytes a lane need.
+    #   vectors whole: 4 wavefronts per shared store and 4 per shared load, no more than 16 bytes per lane need.
     make("cute_row_cvectorized_swizzled", vectorized, four_down, four_across, x_view, y_view)
 
     x_view, y_view = row_major(16, 64), column_major(64, 16)
@@ -227,10 +227,10 @@ def kernels(x: cute.Pointer, y: cute.Pointer, rows: Int32, cols: Int32):
     x_view, y_view = swizzled(3, 2, 4, x_view), swizzled(3, 2, 4, y_view)
 
     # cute_row_rvectorized_swizzled: cute_row_rvectorized with Swizzle<3,2,4> after both views: 4 wavefronts a shared
-    #   store and 4 a shared load.
+    #   store and 4 per shared load.
     make("cute_row_rvectorized_swizzled", vectorized, four_across, four_down, x_view, y_view)
 
     # cute_row_rvectorized_swizzled_optimized: cute_row_rvectorized_swizzled with the four elements turned from a row
-    #   to a column in registers, between the global read and the shared store: 16 bytes a lane on both global ends
+    #   to a column in registers, between the global read and the shared store: 16 bytes per lane on both global ends
     #   at 16 sectors, four 4-byte shared stores of 1 wavefront and one 16-byte shared load of 4.
     make("cute_row_rvectorized_swizzled_optimized", turned_in_registers)

@@ -16,6 +16,8 @@ Rule = Callable[[int, int], str | None]
 """``rule(rows, cols)``: the sentence that says how the shape breaks the rule, or None."""
 
 GRID_Y_MAX = 65535
+SHARED_BYTES = 48 * 1024
+"""Shared memory that a block of every device may have unasked (as above)."""
 
 
 def ceil_div(extent: int, step: int) -> int:
@@ -62,10 +64,10 @@ def matrix_arguments(rows: int, cols: int) -> tuple[str, str, np.uint32, np.uint
 
 @dataclass(frozen=True)
 class Linear:
-    """One index for every thread, 256 threads a block.
+    """One index for every thread, 256 threads per block.
 
     Attributes:
-        elements: matrix elements a thread.
+        elements: matrix elements per thread.
     """
 
     elements: int = 1

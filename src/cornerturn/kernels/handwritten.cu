@@ -2,10 +2,10 @@
 //
 // x is rows x cols and y is cols x rows, both row-major: y[c * rows + r] = x[r * cols + c].
 //
-// Above each kernel stands its lesson, after the kernel's name: what changed against its predecessor, and
+// Above each kernel is its lesson, after the kernel's name: what changed against its predecessor, and
 // what that does to the memory counts. Counts are for one full warp inside a large matrix. Global memory:
-// 32-byte sectors a request, where 4 suffice for 4-byte accesses and 16 for float4. Shared memory:
-// wavefronts a request, where 1 suffices for 4-byte accesses and 4 for float4.
+// 32-byte sectors per request, where 4 suffice for 4-byte accesses and 16 for float4. Shared memory:
+// wavefronts per request, where 1 suffices for 4-byte accesses and 4 for float4.
 // Floats are only moved, never computed with, so every bit pattern survives.
 
 __device__ float4 load4(const float* p) {
@@ -19,7 +19,7 @@ __device__ void store4(float* p, float4 v) {
 // One index for every thread, split by / and %.
 
 // f32_col2row: threads follow x, one element each: a warp reads 32 neighbours in 4 sectors and scatters them
-//   over 32 rows of y, 32 sectors a store request where 4 would do.
+//   over 32 rows of y, 32 sectors per store request where 4 would do.
 __global__ void f32_col2row(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows * cols) return;
@@ -27,7 +27,7 @@ __global__ void f32_col2row(const float* x, float* y, unsigned rows, unsigned co
     y[c * rows + r] = x[i];
 }
 
-// f32_row2col: threads follow y instead of x: the waste changes ends, 32 sectors a load request and 4 a store
+// f32_row2col: threads follow y instead of x: the waste changes ends, 32 sectors per load request and 4 per store
 //   request.
 __global__ void f32_row2col(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -36,8 +36,8 @@ __global__ void f32_row2col(const float* x, float* y, unsigned rows, unsigned co
     y[i] = x[r * cols + c];
 }
 
-// f32x4_col2row: f32_col2row with one float4 read a thread: a quarter of the load requests at 16 sectors
-//   each, the same sectors in all; the four scattered writes still cost 32 sectors a request.
+// f32x4_col2row: f32_col2row with one float4 read per thread: a quarter of the load requests at 16 sectors
+//   each, the same sectors in all; the four scattered writes still cost 32 sectors per request.
 __global__ void f32x4_col2row(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows * (cols / 4)) return;
@@ -49,8 +49,8 @@ __global__ void f32x4_col2row(const float* x, float* y, unsigned rows, unsigned 
     y[(c + 3) * rows + r] = v.w;
 }
 
-// f32x4_row2col: f32_row2col with one float4 write a thread: a quarter of the store requests at 16 sectors
-//   each; the four scattered reads still cost 32 sectors a request, because a warp now spans 128 rows of x.
+// f32x4_row2col: f32_row2col with one float4 write per thread: a quarter of the store requests at 16 sectors
+//   each; the four scattered reads still cost 32 sectors per request, because a warp now spans 128 rows of x.
 __global__ void f32x4_row2col(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows / 4 * cols) return;
@@ -63,8 +63,8 @@ __global__ void f32x4_row2col(const float* x, float* y, unsigned rows, unsigned 
 
 // A 2-D grid of 16 x 16 threads: a warp is two rows of sixteen threads.
 
-// f32_col2row2d: f32_col2row on a 2-D grid, no / and %: a warp takes a 2 x 16 patch of x, still 4 sectors a
-//   load request, and its writes fall into 16 rows of y in pairs of neighbours, 16 sectors a request instead
+// f32_col2row2d: f32_col2row on a 2-D grid, no / and %: a warp takes a 2 x 16 patch of x, still 4 sectors per
+//   load request, and its writes fall into 16 rows of y in pairs of neighbours, 16 sectors per request instead
 //   of 32.
 __global__ void f32_col2row2d(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned c = 16 * blockIdx.x + threadIdx.x;
@@ -72,15 +72,15 @@ __global__ void f32_col2row2d(const float* x, float* y, unsigned rows, unsigned 
     if (r < rows && c < cols) y[c * rows + r] = x[r * cols + c];
 }
 
-// f32_row2col2d: threads follow y on the same grid: 16 sectors a load request and 4 a store request.
+// f32_row2col2d: threads follow y on the same grid: 16 sectors per load request and 4 per store request.
 __global__ void f32_row2col2d(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned r = 16 * blockIdx.x + threadIdx.x;
     const unsigned c = 16 * blockIdx.y + threadIdx.y;
     if (r < rows && c < cols) y[c * rows + r] = x[r * cols + c];
 }
 
-// f32x4_col2row2d: f32_col2row2d with one float4 read a thread: a quarter of the load requests at 16 sectors
-//   each; the four writes stay at 16 sectors a request where 4 would do.
+// f32x4_col2row2d: f32_col2row2d with one float4 read per thread: a quarter of the load requests at 16 sectors
+//   each; the four writes stay at 16 sectors per request where 4 would do.
 __global__ void f32x4_col2row2d(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned c = 4 * (16 * blockIdx.x + threadIdx.x);
     const unsigned r = 16 * blockIdx.y + threadIdx.y;
@@ -92,8 +92,8 @@ __global__ void f32x4_col2row2d(const float* x, float* y, unsigned rows, unsigne
     y[(c + 3) * rows + r] = v.w;
 }
 
-// f32x4_row2col2d: f32_row2col2d with one float4 write a thread: a quarter of the store requests at 16
-//   sectors each; the four reads stay at 16 sectors a request where 4 would do.
+// f32x4_row2col2d: f32_row2col2d with one float4 write per thread: a quarter of the store requests at 16
+//   sectors each; the four reads stay at 16 sectors per request where 4 would do.
 __global__ void f32x4_row2col2d(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned r = 4 * (16 * blockIdx.x + threadIdx.x);
     const unsigned c = 16 * blockIdx.y + threadIdx.y;
@@ -105,7 +105,7 @@ __global__ void f32x4_row2col2d(const float* x, float* y, unsigned rows, unsigne
 }
 
 // f32_diagonal2d: f32_row2col2d with its blocks renumbered along diagonals, so that blocks which run together
-//   spread over rows and columns: the order of the addresses changes, the counts do not, 16 and 4 sectors a
+//   spread over rows and columns: the order of the addresses changes, the counts do not, 16 and 4 sectors per
 //   request, and a GPU that hashes its addresses over the memory gains nothing.
 __global__ void f32_diagonal2d(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned r = 16 * blockIdx.x + threadIdx.x;
@@ -117,8 +117,8 @@ __global__ void f32_diagonal2d(const float* x, float* y, unsigned rows, unsigned
 // (row, col) is where a thread fills the tile, (r, c) the tile column from which it takes four rows.
 
 // f32x4_shared_col2row2d: a 16 x 64 tile of x, read by float4, in shared memory: each thread takes 4 rows of
-//   a tile column and four neighbours write 64 bytes of a row of y, 16 sectors a request on both ends and
-//   none wasted; but the four lie in one bank, 4 wavefronts a shared load where 1 would do.
+//   a tile column and four neighbours write 64 bytes of a row of y, 16 sectors per request on both ends and
+//   none wasted; but the four lie in one bank, 4 wavefronts per shared load where 1 would do.
 __global__ void f32x4_shared_col2row2d(const float* x, float* y, unsigned rows, unsigned cols) {
     __shared__ alignas(16) float tile[16][64];
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
@@ -137,9 +137,9 @@ __global__ void f32x4_shared_col2row2d(const float* x, float* y, unsigned rows, 
                make_float4(tile[r][c], tile[r + 1][c], tile[r + 2][c], tile[r + 3][c]));
 }
 
-// f32x4_shared_row2col2d: a 64 x 16 tile of x, read by four 4-byte loads a thread at 4 sectors each: each
+// f32x4_shared_row2col2d: a 64 x 16 tile of x, read by four 4-byte loads per thread at 4 sectors each: each
 //   thread takes 4 rows of a tile column, but neighbours take neighbouring columns, so that their float4s
-//   land in 16 rows of y, 32 half-used sectors a store request; shared stores and loads cost 2 wavefronts
+//   land in 16 rows of y, 32 half-used sectors per store request; shared stores and loads cost 2 wavefronts
 //   where 1 would do.
 __global__ void f32x4_shared_row2col2d(const float* x, float* y, unsigned rows, unsigned cols) {
     __shared__ float tile[64][16];
@@ -161,8 +161,8 @@ __global__ void f32x4_shared_row2col2d(const float* x, float* y, unsigned rows, 
                make_float4(tile[r][c], tile[r + 1][c], tile[r + 2][c], tile[r + 3][c]));
 }
 
-// f32x4_shared_bcf_col2row2d: f32x4_shared_col2row2d with one float of padding a tile row, so that the rows
-//   of a column lie in different banks: 1 wavefront a shared load; the padding breaks the 16-byte alignment,
+// f32x4_shared_bcf_col2row2d: f32x4_shared_col2row2d with one float of padding per tile row, so that the rows
+//   of a column lie in different banks: 1 wavefront per shared load; the padding breaks the 16-byte alignment,
 //   so the tile is filled by four scalar stores, also 1 wavefront each, and the global sectors stay the same.
 __global__ void f32x4_shared_bcf_col2row2d(const float* x, float* y, unsigned rows, unsigned cols) {
     __shared__ float tile[16][64 + 1];
@@ -187,8 +187,8 @@ __global__ void f32x4_shared_bcf_col2row2d(const float* x, float* y, unsigned ro
                make_float4(tile[r][c], tile[r + 1][c], tile[r + 2][c], tile[r + 3][c]));
 }
 
-// f32x4_shared_bcf_row2col2d: f32x4_shared_row2col2d with one float of padding a tile row: 1 wavefront a
-//   shared store and 1 a shared load, where there were 2; the global sectors stay the same, half of the
+// f32x4_shared_bcf_row2col2d: f32x4_shared_row2col2d with one float of padding per tile row: 1 wavefront per
+//   shared store and 1 per shared load, where there were 2; the global sectors stay the same, half of the
 //   store's wasted.
 __global__ void f32x4_shared_bcf_row2col2d(const float* x, float* y, unsigned rows, unsigned cols) {
     __shared__ float tile[64][16 + 1];
@@ -211,7 +211,7 @@ __global__ void f32x4_shared_bcf_row2col2d(const float* x, float* y, unsigned ro
 }
 
 // f32x4_shared_bcf_merge_write_row2col2d: f32x4_shared_bcf_row2col2d with the tile read back along y: eight
-//   neighbours take consecutive float4s of one row of y and write 128 bytes in one run, 16 sectors a store
+//   neighbours take consecutive float4s of one row of y and write 128 bytes in one run, 16 sectors per store
 //   request instead of 32; shared memory stays free of conflicts, and no sector is wasted on either end.
 __global__ void f32x4_shared_bcf_merge_write_row2col2d(const float* x, float* y, unsigned rows,
                                                        unsigned cols) {

@@ -11,6 +11,21 @@ Argument = str | np.generic
 structure."""
 
 INT32_MAX = 2**31 - 1
+ELEMENT_SIZES = (1, 2, 4, 8, 16)
+"""Bytes that an element can have."""
+
+
+@dataclass(frozen=True)
+class CudaText:
+    """A CUDA C++ file that a source is compiled after.
+
+    Attributes:
+        file: name shown in messages and line tables.
+        text: what it holds.
+    """
+
+    file: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -21,11 +36,28 @@ class CudaSource:
         file: name shown in messages and line tables, for example ``handwritten.cu``.
         text: the source itself.
         entries: C++ name expressions of the kernels, for example ``naive`` or ``tiled<32>``.
+        preceding: what the source needs before it, in order; it includes nothing itself.
     """
 
     file: str
     text: str
     entries: tuple[str, ...]
+    preceding: tuple[CudaText, ...] = ()
+
+    def joined(self, named: Callable[[str], str] = str) -> str:
+        """Return the text to compile: all files, each under its name in the line table, or what ``named`` makes of it.
+
+        Example:
+            >>> print(CudaSource("b.cu", "int b = a;", (), (CudaText("a.cu", "int a;"),)).joined())
+            #line 1 "a.cu"
+            int a;
+            #line 1 "b.cu"
+            int b = a;
+        """
+        if not self.preceding:
+            return self.text
+        files = (*self.preceding, CudaText(self.file, self.text))
+        return "\n".join(f'#line 1 "{named(each.file)}"\n{each.text}' for each in files)
 
 
 @dataclass(frozen=True)
@@ -61,7 +93,7 @@ class Launch:
         grid: blocks along x, y, z.
         block: threads along x, y, z.
         arguments: in the order of the kernel's parameters.
-        shared_bytes: dynamic shared memory, bytes a block.
+        shared_bytes: dynamic shared memory, bytes per block.
     """
 
     grid: Extent
@@ -79,7 +111,7 @@ class Kernel:
         family: ``handwritten``, ``textbook``, ``cute``, ``controls``, ``production``, ...
         source: what the kernel is compiled from.
         entry: which of ``source.entries`` it is.
-        element_bytes: size of one matrix element: 1, 2, 4, 8 or 16.
+        element_bytes: size of one matrix element, one of ELEMENT_SIZES.
         launch: ``launch(rows, cols)``, the launch for an x of rows x cols.
         refuses: ``refuses(rows, cols)``, the rule that the shape breaks, or None when the kernel accepts it.
         lesson: one sentence: what changed against the kernel's predecessor and what that does to the counts.

@@ -15,7 +15,7 @@ def lessons(text: str) -> dict[str, str]:
     r"""Return the lesson of each kernel in a source, by the kernel's name in the catalogue and in the text's order.
 
     A lesson is a comment that starts with the kernel's name and a colon; its further lines are indented by two
-    spaces more. In CUDA C++ it stands at the line's beginning, in Python it may be indented.
+    spaces more. In CUDA C++ it begins the line, in Python it may be indented.
 
     Example:
         >>> lessons("// naive: reads along a row\n//   and writes down a column.")

@@ -2,13 +2,13 @@
 //
 // x is rows x cols and y is cols x rows, both row-major: y[c * rows + r] = x[r * cols + c].
 //
-// Above each kernel stands its lesson, after the kernel's name: what changed against its predecessor, and
+// Above each kernel is its lesson, after the kernel's name: what changed against its predecessor, and
 // what that does to the memory counts. Counts are for one full warp inside a large matrix. Global memory:
-// 32-byte sectors a request, where 4 suffice for 4-byte accesses and 16 for float4. Shared memory:
-// wavefronts a request, where 1 suffices.
+// 32-byte sectors per request, where 4 suffice for 4-byte accesses and 16 for float4. Shared memory:
+// wavefronts per request, where 1 suffices.
 
 // naive: 32 x 32 threads, one element each: a warp reads 32 neighbours of x in 4 sectors and writes down a
-//   column of y, 32 sectors a store request where 4 would do.
+//   column of y, 32 sectors per store request where 4 would do.
 __global__ void naive(const float* x, float* y, unsigned rows, unsigned cols) {
     const unsigned c = 32 * blockIdx.x + threadIdx.x;
     const unsigned r = 32 * blockIdx.y + threadIdx.y;
@@ -16,12 +16,12 @@ __global__ void naive(const float* x, float* y, unsigned rows, unsigned cols) {
 }
 
 // tiled_8: an 8 x 8 tile of x in shared memory turns the corner there, contiguous on both global ends, 4
-//   sectors a request; but a warp takes 4 tile rows, and one float of padding still leaves 2 wavefronts a
+//   sectors per request; but a warp takes 4 tile rows, and one float of padding still leaves 2 wavefronts per
 //   shared request.
-// tiled_16: a 16 x 16 tile: the same sectors in half as many lines, 2 a request instead of 4; a warp takes 2
-//   tile rows, and one float of padding still leaves 2 wavefronts a shared request.
-// tiled_32: a 32 x 32 tile: a warp is one tile row, 1 line a global request, and one float of padding now
-//   spreads a tile column over all 32 banks, 1 wavefront a shared request.
+// tiled_16: a 16 x 16 tile: the same sectors in half as many lines, 2 per request instead of 4; a warp takes 2
+//   tile rows, and one float of padding still leaves 2 wavefronts per shared request.
+// tiled_32: a 32 x 32 tile: a warp is one tile row, 1 line per global request, and one float of padding now
+//   spreads a tile column over all 32 banks, 1 wavefront per shared request.
 template <unsigned side>
 __global__ void tiled(const float* x, float* y, unsigned rows, unsigned cols) {
     __shared__ float tile[side][side + 1];
@@ -34,9 +34,9 @@ __global__ void tiled(const float* x, float* y, unsigned rows, unsigned cols) {
 }
 
 // shared_no_padding: tiled_32 without the padding and with 32 x 8 threads, four tile rows each: the global
-//   sectors stay at 4 a request, but a tile column lies in one bank, 32 wavefronts a shared load.
-// shared_padding: shared_no_padding with one float of padding a tile row: a tile column spreads over all 32
-//   banks, 1 wavefront a shared load instead of 32, and every other access stays as it is.
+//   sectors stay at 4 per request, but a tile column lies in one bank, 32 wavefronts per shared load.
+// shared_padding: shared_no_padding with one float of padding per tile row: a tile column spreads over all 32
+//   banks, 1 wavefront per shared load instead of 32, and every other access stays as it is.
 template <unsigned pitch>
 __global__ void four_rows(const float* x, float* y, unsigned rows, unsigned cols) {
     __shared__ float tile[32][pitch];
@@ -54,9 +54,9 @@ __global__ void four_rows(const float* x, float* y, unsigned rows, unsigned cols
             y[(col0 + ty + k) * rows + row0 + tx] = tile[tx][ty + k];
 }
 
-// tiled_vectorized: shared_padding with 8 x 32 threads and one float4 a thread on both global ends: a quarter
+// tiled_vectorized: shared_padding with 8 x 32 threads and one float4 per thread on both global ends: a quarter
 //   of the global requests at 16 sectors each, none wasted; the padded tile takes no float4, so it is filled
-//   and read by four 4-byte accesses a thread, 1 wavefront each.
+//   and read by four 4-byte accesses per thread, 1 wavefront each.
 __global__ void tiled_vectorized(const float* x, float* y, unsigned rows, unsigned cols) {
     __shared__ float tile[32][32 + 1];
     const unsigned tx = 4 * threadIdx.x, ty = threadIdx.y;

@@ -1,12 +1,13 @@
 """The laboratory: run a kernel, check every bit of its output, and see what its accesses cost and why."""
 
-from cornerturn.lab.bench import Counters, Result, bench_on_emulator, bench_on_gpu
-from cornerturn.lab.checking import Check, Fault, check
+from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
+from cornerturn.lab.counts import Counters
 from cornerturn.lab.explanation import Explanation, explain
 from cornerturn.lab.matrices import Mismatch, distinct
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu
 from cornerturn.lab.tracing import Trace, trace
-from cornerturn.lab.user_kernel import read_kernel
+from cornerturn.lab.user.checking import Check, Fault, check
+from cornerturn.lab.user.kernel import read_kernel
 
 __all__ = [
     "Check",

@@ -1,87 +1,27 @@
-"""The measurement plan: which kernels at which size, and what is kept of each run."""
+"""The measurement: which kernels run at which size, and what is kept of each run."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cornerturn.emulator import Access
 from cornerturn.errors import CornerturnError, DeviceError, MissingExtraError, UsageError
 from cornerturn.gpu import Device, Timing
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel, View
+from cornerturn.lab.counts import Counters, count
 from cornerturn.lab.matrices import ELEMENT_BYTES, Matrix, distinct, require_memory
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu, size_rule, time_library_copy
 
 Status = Literal["valid", "wrong", "failed", "refused", "not installed", "not materialised"]
 
-_PLACES = ("global load", "global store", "shared load", "shared store")
-
 Given = Matrix | tuple[int, int]
-"""What kernels run on: a matrix, or rows and cols of a test matrix, which each gets in its own element size."""
+"""What kernels run on: a matrix, or the shape of a test matrix, which each kernel gets in its own element size."""
 
-Step = Callable[[str, float], None]
+Advance = Callable[[str, float], None]
 """Called as ``step(kernel, done)`` while work is under way: its name and how many kernels are done."""
-
-
-class Traffic(NamedTuple):
-    """The loads or the stores of one memory space: how many passes they took and how few would have done.
-
-    Attributes:
-        place: ``global load``, ``global store``, ``shared load`` or ``shared store``.
-        requests: warp-level memory instructions.
-        found, ideal: 32-byte sectors of global memory, wavefronts of shared memory.
-    """
-
-    place: str
-    requests: int
-    found: int
-    ideal: int
-
-
-@dataclass(frozen=True)
-class Counters:
-    """Exact memory counts of one emulated launch, summed over the loads and stores of each space.
-
-    Sectors are 32 bytes. An ideal is what the same active lanes would need if their bytes lay packed.
-    """
-
-    global_load_requests: int = 0
-    global_load_sectors: int = 0
-    global_load_sectors_ideal: int = 0
-    global_store_requests: int = 0
-    global_store_sectors: int = 0
-    global_store_sectors_ideal: int = 0
-    shared_load_requests: int = 0
-    shared_load_wavefronts: int = 0
-    shared_load_wavefronts_ideal: int = 0
-    shared_store_requests: int = 0
-    shared_store_wavefronts: int = 0
-    shared_store_wavefronts_ideal: int = 0
-
-    def by_place(self) -> tuple[Traffic, ...]:
-        """The same numbers, place by place; twelve fields are four places of three."""
-        numbers = [getattr(self, field.name) for field in fields(self)]
-        return tuple(Traffic(place, *numbers[3 * i : 3 * i + 3]) for i, place in enumerate(_PLACES))
-
-
-def count(accesses: Iterable[Access]) -> Counters:
-    """Sum accesses by space and kind; atomics and other spaces are left out."""
-    sums = dict.fromkeys((field.name for field in fields(Counters)), 0)
-    for access in accesses:
-        place = f"{access.space}_{access.kind}"
-        if f"{place}_requests" not in sums:
-            continue
-        sums[f"{place}_requests"] += access.requests
-        if access.space == "global":
-            sums[f"{place}_sectors"] += access.sectors
-            sums[f"{place}_sectors_ideal"] += access.sectors_ideal
-        else:
-            sums[f"{place}_wavefronts"] += access.wavefronts
-            sums[f"{place}_wavefronts_ideal"] += access.wavefronts_ideal
-    return Counters(**sums)
 
 
 @dataclass(frozen=True)
@@ -93,14 +33,14 @@ class Result:
         bytes: read and written by a perfect kernel, twice the size of x.
         device: ``gpu`` or ``emulator``.
         status: ``valid`` when it ran, every bit of the output is right and no hazard was found; ``wrong``
-            when it ran and that does not hold; ``failed`` when it could not be run to its end; ``refused``,
+            when it ran and that is not so; ``failed`` when it could not be run to its end; ``refused``,
             ``not installed`` (its compiler) and ``not materialised`` when it did not run.
         refused: why it did not run, else None.
-        faults: why a kernel is wrong or failed, one sentence each.
+        faults: why a kernel is wrong or failed, a sentence per fault.
         instructions: warp-level PTX instructions executed, on the emulator.
         counters: exact memory counts, on the emulator.
-        timing: seconds a launch, on a GPU.
-        roof_seconds: seconds of the fastest copy of as many bytes in the same run, on a GPU.
+        timing: seconds per launch, on a GPU.
+        roof_seconds: seconds of the fastest copy of the same number of bytes in the same run, on a GPU.
     """
 
     kernel: str
@@ -124,7 +64,7 @@ class Result:
 
     @property
     def seconds(self) -> float | None:
-        """Median seconds a launch, on a GPU."""
+        """Median seconds per launch, on a GPU."""
         return self.timing.median if self.timing else None
 
     @property
@@ -156,14 +96,14 @@ class Result:
         }
 
 
-def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, step: Step) -> Iterator[Result]:
+def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, step: Advance) -> Iterator[Result]:
     """Run each entry on ``x`` with the emulator and yield its result, in order.
 
     Args:
         entries: of the catalogue.
         x: rows x cols; of a matrix, kernels of another element size refuse the elements.
         arch: architecture that the kernels are compiled for, for example ``sm_90``.
-        step: told about progress.
+        step: told which kernel is at work, and how many are done.
     """
     matrix = _matrices(x)
     for index, entry in enumerate(entries):
@@ -177,16 +117,16 @@ def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, ste
 
 
 def bench_on_gpu(
-    entries: Iterable[Kernel | View], x: Given, device: Device, plan: TimingPlan, step: Step
+    entries: Iterable[Kernel | View], x: Given, device: Device, plan: TimingPlan, step: Advance
 ) -> Iterator[Result]:
-    """Run and time each entry and yield its result, in order; and before each element size the roof of its bytes.
+    """Run and time each entry and yield its result, in order. The roof is measured once per element size.
 
     Args:
         entries: of the catalogue.
         x: rows x cols; of a matrix, kernels of another element size refuse the elements.
         device: from `cornerturn.gpu.open_device`.
         plan: how each launch is timed, the roof's included.
-        step: told about progress.
+        step: told which kernel is at work, and how many are done.
     """
     matrix = _matrices(x, device)
     roofs: dict[int, _Roof | DeviceError] = {}
@@ -214,7 +154,7 @@ def bench_on_gpu(
 
 
 class _Roof(NamedTuple):
-    """The fastest copy of a matrix: its seconds, and what the copy control did, where it ran on the matrix itself."""
+    """The fastest copy of a matrix: its seconds, and the copy control's run, if it ran on the matrix itself."""
 
     seconds: float
     copy: Run | None
@@ -228,7 +168,7 @@ def _measure_roof(x: Matrix, device: Device, plan: TimingPlan) -> _Roof:
 
 
 def _as_copied(x: Matrix) -> Matrix:
-    """The bytes of ``x`` as one row of the copy control's elements; bytes that fill none are rounded up to one."""
+    """The bytes of ``x`` as one row of the copy control's elements; bytes left over are padded to one more."""
     flat = x.reshape(-1).view(np.uint8)
     return np.pad(flat, (0, -flat.size % COPY.element_bytes)).view(np.uint32).reshape(1, -1)
 
@@ -249,7 +189,7 @@ def _matrices(x: Given, device: Device | None = None) -> Callable[[int], Matrix]
 def result_of(
     entry: Kernel | View, x: Given, device: Literal["gpu", "emulator"], run: Callable[[Kernel], Run]
 ) -> Result:
-    """Return what comes of a run: ``run(entry)``, unless there is nothing to run or the entry refuses x.
+    """Return the result of ``run(entry)``, or of not running it: a view, or a kernel that refuses x.
 
     Args:
         entry: of the catalogue.

@@ -1,4 +1,4 @@
-"""The emulator's counts beside those of the hardware, which Nsight Compute reads while a GPU runs the same kernels.
+"""The emulator's counts and those of the hardware, which Nsight Compute reads while a GPU runs the same kernels.
 
 Metric names: Nsight Compute documentation (https://docs.nvidia.com/nsight-compute), metrics reference. The
 ``memory_*`` metrics are source counters: they count what the instructions ask for, which is what the emulator counts.
@@ -16,19 +16,17 @@ from cornerturn.emulator import Access
 from cornerturn.errors import DeviceError
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.matrices import distinct
+from cornerturn.lab.matrices import Shape, distinct
 from cornerturn.lab.run import run_emulated, run_on_gpu
 from cornerturn.toolchain import DEFAULT_ARCH
-
-Shape = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Counter:
-    """A number that both can tell.
+    """A number that both count.
 
     Attributes:
-        name: in a table.
+        name: as tables show it.
         metric: of Nsight Compute.
         emulated: the same from the emulator's accesses.
     """
@@ -46,7 +44,7 @@ def _sum(attribute: str, space: str, kind: str = "") -> Callable[[Sequence[Acces
 
 
 def _plain_shared_stores(accesses: Sequence[Access]) -> int:
-    """An asynchronous copy is one instruction for the hardware, and not a shared store."""
+    """Without asynchronous copies, which the hardware does not count as shared stores."""
     return _sum("requests", "shared", "store")([access for access in accesses if "cp.async" not in access.instruction])
 
 
@@ -83,11 +81,11 @@ COUNTERS: tuple[Counter, ...] = (
     Counter("shared wavefronts", "memory_l1_wavefronts_shared", _sum("wavefronts", "shared")),
     Counter("shared wavefronts, ideal", "memory_l1_wavefronts_shared_ideal", _sum("wavefronts_ideal", "shared")),
 )
-"""All that is compared. Asynchronous copies are left out of the shared store requests, on both sides."""
+"""All that is compared. Shared store requests omit asynchronous copies on both sides."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CounterComparison:
     """One kernel at one size.
 
     Attributes:
@@ -118,7 +116,7 @@ def compare_counters(
     shape: Shape,
     arch: str = DEFAULT_ARCH,
     step: Callable[[str, float], None] = lambda kernel, done: None,
-) -> list[Comparison]:
+) -> list[CounterComparison]:
     """Run each kernel once on the GPU, under Nsight Compute, and once on the emulator.
 
     Args:
@@ -128,7 +126,7 @@ def compare_counters(
         step: told which kernel is at work and how many are done.
 
     Raises:
-        DeviceError: Nsight Compute is not there, or may not read the counters.
+        DeviceError: Nsight Compute is not found, or may not read the counters.
     """
     step("Nsight Compute", 0)
     measured = measure([kernel.name for kernel in kernels], shape)
@@ -140,7 +138,7 @@ def compare_counters(
 
         emulation = run_emulated(kernel, distinct(*shape, kernel.element_bytes), arch, progress).emulation
         assert emulation is not None
-        comparisons.append(Comparison(kernel.name, *shape, emulated_counters(emulation.accesses), hardware))
+        comparisons.append(CounterComparison(kernel.name, *shape, emulated_counters(emulation.accesses), hardware))
     return comparisons
 
 
@@ -173,16 +171,16 @@ def read_counters(command: Sequence[str], launches: int) -> list[dict[str, int]]
     """Run ``command`` under Nsight Compute: `COUNTERS` by name for each of the ``launches`` kernels it must launch.
 
     Raises:
-        DeviceError: Nsight Compute is not there, or may not read the counters, or the command fails.
+        DeviceError: Nsight Compute is not found or may not read the counters, or the command fails.
     """
     ncu = find_ncu()
     if ncu is None:
         raise DeviceError(
             "hardware counters are read with Nsight Compute, whose program ncu is not on PATH; install it, or the "
-            "CUDA Toolkit that holds it"
+            "CUDA Toolkit, which holds it"
         )
     metrics = ",".join(counter.metric for counter in COUNTERS)
-    # Clocks are left alone: counts do not depend on them, and locking them takes rights.
+    # Clocks are not locked: counts do not depend on them, and locking needs privileges.
     options = ["--clock-control", "none", "--csv", "--page", "raw", "--metrics", metrics]
     done = subprocess.run([ncu, *options, *command], capture_output=True, text=True, check=False)
     table = parse_table(done.stdout.splitlines())
@@ -192,13 +190,13 @@ def read_counters(command: Sequence[str], launches: int) -> list[dict[str, int]]
 
 
 def find_ncu() -> str | None:
-    """Path of Nsight Compute: from PATH, else from the CUDA Toolkit's usual place; None when there is none."""
-    beside = Path("/usr/local/cuda/bin/ncu")
-    return shutil.which("ncu") or (str(beside) if beside.exists() else None)
+    """Path of Nsight Compute: from PATH, else from the CUDA Toolkit's usual place; None without one."""
+    usual = Path("/usr/local/cuda/bin/ncu")
+    return shutil.which("ncu") or (str(usual) if usual.exists() else None)
 
 
 def parse_table(lines: Iterable[str]) -> list[dict[str, int]]:
-    """The counters of each launch in what ``ncu --csv --page raw`` prints; other lines are passed over.
+    """The counters of each launch in what ``ncu --csv --page raw`` prints; other lines are ignored.
 
     Example:
         >>> heading = ",".join(f'"{name}"' for name in ("ID", *(counter.metric for counter in COUNTERS)))
@@ -215,10 +213,10 @@ def parse_table(lines: Iterable[str]) -> list[dict[str, int]]:
 
 
 def _complaint(done: "subprocess.CompletedProcess[str]") -> str:
-    """What of its output says why it failed."""
+    """The line of its output that says why it failed."""
     lines = [line.strip() for line in (done.stdout + "\n" + done.stderr).splitlines() if line.strip()]
     errors = [line for line in lines if "==ERROR==" in line or "Error" in line]
-    said = (errors or lines or ["it says nothing"])[-1]
+    said = (errors or lines or ["it printed nothing"])[-1]
     if "ERR_NVGPUCTRPERM" in said:
         said += "; an administrator can allow it: https://developer.nvidia.com/ERR_NVGPUCTRPERM"
     return said

@@ -1,33 +1,31 @@
 """What an expert would say about a kernel's counts: which end is the bottleneck, why, and what would remove it.
 
-Every number is counted. What a kernel would need on full tiles and aligned rows is found by running it at 128 x 128,
-or at a shape as plain that it accepts, and so is the kernel of the catalogue that removes a waste: no verdict is
-written down anywhere.
+Every number is counted, and no verdict is written down anywhere. Running a kernel at 128 x 128, or at a shape as plain
+that it accepts, shows what it needs on full tiles and aligned rows. The kernel of the catalogue that removes a waste is
+found in the same way.
 """
 
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from cornerturn.emulator.counters import SECTOR_BYTES
+from cornerturn.emulator.counting import SECTOR_BYTES
 from cornerturn.errors import MissingExtraError
 from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.bench import Counters, Traffic, count
+from cornerturn.lab.counts import Counters, Traffic, count
 from cornerturn.lab.footprint import Alike, Footprint
-from cornerturn.lab.matrices import distinct
+from cornerturn.lab.matrices import Shape, distinct
 from cornerturn.lab.run import run_emulated
 
-Shape = tuple[int, int]
-
 _PLAIN: Shape = (128, 128)
-"""A shape of full tiles and aligned rows for every kernel of the catalogue that takes more than a short side."""
+"""A shape of full tiles and aligned rows for every kernel of the catalogue that takes two long sides."""
 _STRIDED = 2
-"""How many times the ideal a global access takes at least when lanes do not lie beside each other."""
+"""A global access takes at least this multiple of its ideal if the lanes are not adjacent."""
 _STRUCTURES = range(8, 17)
-"""Bytes between neighbouring lanes that are too few for a row of a tile, and more than one word."""
+"""Bytes between neighbouring lanes: too few for a row of a tile, and more than one word."""
 _LONG = 2048
-"""Elements of the other side, for one that does not: they too fill all blocks, and rows are aligned."""
+"""Elements of the long side, for a kernel that does not: all blocks are full and rows aligned."""
 
 
 def plain_for(kernel: Kernel, rows: int, cols: int) -> Shape:
@@ -50,7 +48,7 @@ def diagnose(
     """
     moved = _moved(counters, rows * cols * kernel.element_bytes)
     said = [
-        f"Bytes moved for each byte of the matrix: {_number(moved[0])} by the global loads, "
+        f"Bytes moved per byte of the matrix: {_number(moved[0])} by the global loads, "
         f"{_number(moved[1])} by the global stores."
     ]
     wasting = sorted((place for place in counters.by_place() if _waste(place) > 1), key=_cost)
@@ -72,7 +70,7 @@ def diagnose(
 
 
 def _moved(counters: Counters, useful: int) -> tuple[float, float]:
-    """Bytes that the global loads and stores move for each useful one."""
+    """Bytes that the global loads and the global stores move per useful byte."""
     load, store, *_ = counters.by_place()
     return load.found * SECTOR_BYTES / useful, store.found * SECTOR_BYTES / useful
 
@@ -82,14 +80,14 @@ def _waste(place: Traffic) -> float:
 
 
 def _cost(place: Traffic) -> tuple[bool, int]:
-    """Sorts the place that costs most to the front."""
+    """A key that sorts the most costly place to the front."""
     return place.place.startswith("shared"), place.ideal - place.found
 
 
 def _bottleneck(wasting: Sequence[Traffic]) -> str:
-    """The worst of the places, then the others."""
+    """A sentence about the worst place, and one about each other."""
     worst, *others = (
-        f"{place.place}: {_number(place.found / place.requests)} {_unit(place)} a request "
+        f"{place.place}: {_number(place.found / place.requests)} {_unit(place)} per request "
         f"where {_number(place.ideal / place.requests)} would do"
         for place in wasting
     )
@@ -101,7 +99,7 @@ def _unit(place: Traffic) -> str:
 
 
 def _example(worst: Traffic, requests: Sequence[Alike]) -> Footprint | None:
-    """The shown warp's most wasteful request at that place, or None where it has none."""
+    """The shown warp's most wasteful request at that place; None without one."""
     here = [
         each.first for each in requests if _place(each.first) == worst.place and each.first.passes > each.first.ideal
     ]
@@ -109,13 +107,13 @@ def _example(worst: Traffic, requests: Sequence[Alike]) -> Footprint | None:
 
 
 def _reason(example: Footprint) -> str:
-    """What the addresses of a wasteful request have to do with its waste."""
+    """How the addresses of a wasteful request cause its waste."""
     verb = "read" if example.access.kind == "load" else "write"
     if example.memory == "shared":
         depth = example.passes / example.ideal
         return (
             f"Line {example.line}: the words that the lanes {verb} lie in {_busy_banks(example)} of the 32 banks, "
-            f"and a bank serves one word a wavefront: the conflict is {_number(depth)}-way."
+            f"and a bank serves one word per wavefront: the conflict is {_number(depth)}-way."
         )
     lines = example.touched
     sectors = sum(sum(line.moved) for line in lines)
@@ -147,7 +145,7 @@ def _remedy(
 ) -> str:
     if worst.place.startswith("shared") and example is not None and _stride(example) in _STRUCTURES:
         advice = (
-            f"Neighbouring lanes are {_stride(example)} bytes apart, as in a table of structures: an array for each "
+            f"Neighbouring lanes are {_stride(example)} bytes apart, as in a table of structures: an array per "
             "field would spread these words over all banks"
         )
     elif worst.place.startswith("shared"):
@@ -162,7 +160,7 @@ def _remedy(
     else:
         advice = (
             "One end is always strided while an element goes straight from x to y: a tile in shared memory turns the "
-            "corner, so that both ends are contiguous"
+            "corner, and makes both ends contiguous"
         )
     for cure in () if kernel.refuses(*_PLAIN) else _candidates(kernel, rows, cols):
         if (counts := _clean_counts(cure, arch)) is not None:
@@ -180,14 +178,16 @@ def _blame_the_shape(rows: int, cols: int, element_bytes: int, plain: Traffic, s
         else "the matrix ends within tiles"
     )
     return (
-        f"The waste of the {plain.place} is the shape's doing: {cause}. At {shape[0]} x {shape[1]} the same kernel "
-        f"takes {_number(plain.found / plain.requests)} {_unit(plain)} a request and wastes none."
+        f"The waste of the {plain.place} comes from the shape: {cause}. At {shape[0]} x {shape[1]} the same kernel "
+        f"takes {_number(plain.found / plain.requests)} {_unit(plain)} per request and wastes none."
     )
 
 
 def _nothing_wasted(kernel: Kernel, rows: int, cols: int, moved: float, arch: str) -> str:
     if round(moved, 2) > 1:
-        return "No request takes more than its active lanes need, but they are few: the matrix does not fill the warps."
+        return (
+            "No request takes more than its active lanes need, but these are few: the matrix does not fill the warps."
+        )
     said = "Nothing is wasted: no request takes more sectors or wavefronts than its bytes fill."
     if kernel is COPY:
         return f"{said} No transpose can move less."
@@ -211,7 +211,7 @@ def _global_requests(counters: Counters) -> int:
 def _candidates(kernel: Kernel, rows: int, cols: int) -> Iterator[Kernel]:
     """Transposes that accept the shape: the kernel's successors in its family, then its predecessors, then others.
 
-    All can be held against each other at the plain shape.
+    All accept the plain shape, so they can be compared.
     """
     kernels = [each for each in CATALOGUE if isinstance(each, Kernel) and each not in (COPY, kernel)]
     own = CATALOGUE.index(kernel) if kernel in CATALOGUE else 0
@@ -224,7 +224,7 @@ def _candidates(kernel: Kernel, rows: int, cols: int) -> Iterator[Kernel]:
 
 
 def _clean_counts(kernel: Kernel, arch: str) -> Counters | None:
-    """What a kernel takes at the plain shape, if it wastes nothing there and can be had here."""
+    """A kernel's counts at the plain shape, if it wastes nothing there and can be compiled here."""
     try:
         counts = count_plain(kernel, _PLAIN, arch)
     except MissingExtraError:
@@ -234,13 +234,13 @@ def _clean_counts(kernel: Kernel, arch: str) -> Counters | None:
 
 @cache
 def count_plain(kernel: Kernel, shape: Shape, arch: str) -> Counters:
-    """What a kernel takes at a shape where every tile is full and every row aligned."""
+    """A kernel's counts at a shape where every tile is full and every row aligned."""
     emulation = run_emulated(kernel, distinct(*shape, kernel.element_bytes), arch).emulation
     return count(emulation.accesses if emulation else ())
 
 
 def _summary(counters: Counters) -> str:
-    """The places that are used, as ``found/ideal`` a request."""
+    """The places that are used, as ``found/ideal`` per request."""
     return ", ".join(
         f"{place.place} {_number(place.found / place.requests)}/{_number(place.ideal / place.requests)}"
         for place in counters.by_place()
@@ -249,5 +249,5 @@ def _summary(counters: Counters) -> str:
 
 
 def _number(value: float) -> str:
-    """At most two decimals, and none that are zero."""
+    """At most two decimals, without trailing zeros."""
     return f"{value:,.2f}".rstrip("0").rstrip(".")

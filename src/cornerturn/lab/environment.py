@@ -1,15 +1,14 @@
-"""What the laboratory stands on here: the device, the compilers, the versions and the cache."""
+"""What the laboratory runs on here: the device, the compilers, the versions and the cache."""
 
 import platform
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 
-from cornerturn import __version__
 from cornerturn.errors import CornerturnError
 from cornerturn.gpu import Device, open_device
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, build, cache_folder, compiler_version
+from cornerturn.version import package_version
 
 _LIBRARIES = ("numpy", "numba", "cuda-bindings", "cuda-core", "nvidia-cutlass-dsl", "rich", "click")
 
@@ -17,32 +16,32 @@ _LIBRARIES = ("numpy", "numba", "cuda-bindings", "cuda-core", "nvidia-cutlass-ds
 def device_record(device: Device | None, compilers: Sequence[str] = ()) -> dict[str, object]:
     """The device as JSON: a GPU's facts, or the emulator and the architecture that it emulates; and the compilers."""
     emulator = {"kind": "emulator", "name": f"emulator on {platform.machine()}", "arch": DEFAULT_ARCH}
-    facts = {"kind": "gpu", **asdict(device.facts)} if device else emulator
+    facts = device.facts.record if device else emulator
     return facts | ({"compilers": list(compilers)} if compilers else {})
 
 
 def device_title(device: Device | None, cold: bool, compilers: Sequence[str] = ()) -> str:
-    """The device in a few words, for a table's title, with what decides the numbers there.
+    """The device in a few words, for a table's title, with what decides the numbers.
 
-    That is the compilers for counts, and for times whether a launch finds its data in L2.
+    The compilers decide counts; times depend on whether a launch finds its data in L2.
     """
     if device is None:
         return f"emulator, PTX for {DEFAULT_ARCH}" + (f" by {', '.join(compilers)}" if compilers else "")
-    return f"{device.facts.name} ({device.facts.arch}), {'cold' if cold else 'warm'} L2"
+    return f"{device.facts.title}, {'cold' if cold else 'warm'} L2"
 
 
 def compilers(kernels: Iterable[Kernel], device: Device | None) -> tuple[str, ...]:
-    """Names and versions of the compilers that made the code of ``kernels``, which ran before; each once."""
+    """Name and version of each compiler that compiled ``kernels``, which ran before; each once."""
     arch = device.facts.arch if device else DEFAULT_ARCH
     return tuple(dict.fromkeys(build(kernel, arch).compiler for kernel in kernels))
 
 
-def facts() -> list[tuple[str, str]]:
-    """Name and value of everything that ``cornerturn info`` shows, whatever is installed."""
+def describe() -> list[tuple[str, str]]:
+    """Name and value of each thing that ``cornerturn info`` shows, whatever is installed."""
     cache = Cache(cache_folder()).info()
     read_only = "" if cache.writable else ", not writable"
     return [
-        ("cornerturn", __version__),
+        ("cornerturn", package_version()),
         ("GPU", _gpu()),
         ("compiler", _compiler()),
         ("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),

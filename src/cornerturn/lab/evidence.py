@@ -1,23 +1,23 @@
-"""Numbers that lessons rest on: counts from the emulator, times from a GPU, each taken once and on demand."""
+"""The numbers that lessons rest on: counts from the emulator, times from a GPU, each taken once, on demand."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from cornerturn.emulator import Emulation
-from cornerturn.emulator.ptx import parse
 from cornerturn.errors import CornerturnError
 from cornerturn.gpu import Device
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.lab.bench import Counters, Traffic, count
+from cornerturn.lab.counts import Counters, Traffic, count
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu
+from cornerturn.ptx import parse
 from cornerturn.toolchain import build
 from cornerturn.toolchain.sass import find_nvdisasm, sass_length
 
 EQUAL = 0.1
-"""Two times that differ by less than this share count as equal: about what a run-to-run comparison can tell."""
+"""Times that differ by less than this share count as equal: about what one run can tell from another."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Fact:
 
     Attributes:
         text: a sentence with its numbers.
-        holds: whether it is as the lesson claims.
+        holds: whether it supports the lesson's claim.
         timed: whether it rests on times, which need a GPU, or on counts.
     """
 
@@ -36,15 +36,15 @@ class Fact:
 
 
 class EvidenceError(CornerturnError):
-    """Evidence that cannot be had: a kernel that should be right is not."""
+    """Evidence that cannot be computed: a kernel that should be right is not."""
 
 
 class Numbers:
-    """What can be known about the kernels of the catalogue at one size.
+    """Counts and times of the kernels of the catalogue at one size.
 
     Args:
         rows, cols: of x.
-        device: for times; without one there are none.
+        device: for times; without it there are none.
         plan: how a launch is timed.
         told: called with the name of the kernel at work.
     """
@@ -69,7 +69,7 @@ class Numbers:
         return count(self.emulation(name).accesses)
 
     def traffic(self, name: str, place: str) -> Traffic:
-        """What a kernel does in one place, for example ``shared load``."""
+        """A kernel's traffic in one place, for example ``shared load``."""
         return next(traffic for traffic in self.counters(name).by_place() if traffic.place == place)
 
     def passes(self, name: str, place: str) -> float:
@@ -82,7 +82,7 @@ class Numbers:
         return sum(access.lines for access in self.emulation(name).accesses)
 
     def widths(self, name: str, space: str, kind: str) -> set[int]:
-        """Bytes a lane of a kernel's accesses to one place."""
+        """Bytes per lane of a kernel's accesses to one place."""
         accesses = self.emulation(name).accesses
         return {access.width for access in accesses if (access.space, access.kind) == (space, kind)}
 
@@ -107,7 +107,7 @@ class Numbers:
         return run.emulation
 
     def _seconds(self, name: str, rows: int = 0, cols: int = 0) -> float | None:
-        """Median seconds of a launch, at another size if one is given; None without a GPU."""
+        """Median seconds per launch, at another size if one is given; None without a GPU."""
         if self.device is None:
             return None
         self.told(name)

@@ -4,17 +4,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from cornerturn.emulator import Access
-from cornerturn.emulator.counters import SECTOR_BYTES, WARP
-from cornerturn.emulator.report import Kind, Space
+from cornerturn.emulator.counting import SECTOR_BYTES, WARP
+from cornerturn.emulator.report import Kind
 from cornerturn.errors import UsageError
 from cornerturn.kernels.kernel import Kernel, Launch
-from cornerturn.lab.bench import count
+from cornerturn.lab.counts import count
 from cornerturn.lab.diagnosis import diagnose
 from cornerturn.lab.footprint import Alike, footprints
 from cornerturn.lab.kernel_text import KernelText, kernel_text
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.observation import BlockRun, run_block
 from cornerturn.lab.run import Progress, Run, run_emulated
+from cornerturn.lab.wording import counted
+from cornerturn.ptx import Space
 from cornerturn.toolchain import DEFAULT_ARCH
 
 
@@ -24,8 +26,8 @@ class LineCount:
 
     Attributes:
         line: number of the line.
-        width: bytes a lane.
-        instructions: how many there are in the compiled kernel; unrolling makes several of one.
+        width: bytes per lane.
+        instructions: in the compiled kernel; unrolling makes several of one.
         requests: executions by a warp.
         lanes: active lanes, summed over the requests.
         found, ideal: 32-byte sectors of global memory, wavefronts of shared memory; zero for other spaces.
@@ -48,7 +50,7 @@ class LineCount:
 
     @property
     def waste(self) -> float:
-        """How many times the ideal it costs: of shared memory, an n-way bank conflict."""
+        """Its cost as a multiple of the ideal: n for an n-way bank conflict of shared memory."""
         return self.found / self.ideal if self.ideal else 1.0
 
 
@@ -60,12 +62,12 @@ class Explanation:
         rows, cols: of x.
         launch: how the kernel is started for that shape.
         text: the kernel's own lines.
-        counts: by line, in the order of the compiled kernel within one.
-        at, warp: block and warp that the requests are of.
-        requests: of that warp, in the order of execution.
+        counts: by line; within a line, in the order of the compiled kernel.
+        at, warp: block and warp of the requests.
+        requests: of that warp, in execution order.
         diagnosis: sentences computed from the counts.
-        run: of the whole launch, of which the counts are.
-        block: the run of the block that the requests are of.
+        run: of the whole launch, from which the counts are.
+        block: the run of the block of the requests.
     """
 
     kernel: Kernel
@@ -87,7 +89,7 @@ class Explanation:
         return self.run.faults
 
     def name(self, matrix: str, offset: int) -> str:
-        """The element at a byte offset, as ``y[3, 0]``; the byte itself of what is no matrix."""
+        """The element at a byte offset, as ``y[3, 0]``; a byte offset in other memory."""
         if matrix not in self.block.pitch:
             return f"{matrix} +{offset}"
         return "{}[{}, {}]".format(matrix, *self.block.element(matrix, offset))
@@ -107,7 +109,7 @@ def explain(
     Args:
         at: x and y of the block in the grid.
         warp: number of the warp in it.
-        progress: told how many blocks are counted.
+        progress: called with how many blocks are counted.
 
     Raises:
         UsageError: the kernel refuses the shape, or the launch has no such block or warp.
@@ -123,7 +125,7 @@ def explain(
     launch = kernel.launch(rows, cols)
     warps = -(-launch.block[0] * launch.block[1] * launch.block[2] // WARP)
     if not 0 <= warp < warps:
-        raise UsageError(f"a block of this launch has {warps} warps, 0 to {warps - 1}: got {warp}")
+        raise UsageError(f"a block of this launch has {counted(warps, 'warp')}, 0 to {warps - 1}: got {warp}")
     run = run_emulated(kernel, distinct(rows, cols, kernel.element_bytes), arch, progress)
     accesses = run.emulation.accesses if run.emulation else ()
     text = kernel_text(kernel.source, accesses)

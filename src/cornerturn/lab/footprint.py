@@ -1,6 +1,6 @@
-"""What one warp's memory instruction touches: lines and sectors of global memory, banks of shared memory.
+"""What a request of a warp touches: lines and sectors of global memory, banks of shared memory.
 
-The rules are those of `cornerturn.emulator.counters`, applied to one request so that it can be drawn.
+The rules are those of `cornerturn.emulator.counting`, applied to one request so that it can be drawn.
 """
 
 from collections.abc import Iterable
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cornerturn.emulator import Access, Movement
-from cornerturn.emulator.counters import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP, merges
+from cornerturn.emulator.counting import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP, merges
 from cornerturn.lab.observation import BlockRun
 
 Cells = tuple[int | None, ...]
-"""32 words of 4 bytes beside each other, each with the lane that uses it or None; of several lanes the lowest."""
+"""32 adjacent words of 4 bytes: for each the lane that uses it, the lowest of several, or None."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Footprint:
     """One request of a warp.
 
     Attributes:
-        line: the kernel's line that it comes from.
+        line: number of the kernel's line.
         access: its instruction, counted over the whole block.
         memory: ``x``, ``y`` or ``shared``.
         lanes: active lanes, ascending.
-        offsets: for each of them, bytes from the start of the array or of the block's shared memory.
+        offsets: of each of these lanes, bytes from the start of the array or of the block's shared memory.
     """
 
     line: int
@@ -78,7 +78,7 @@ class Footprint:
 
     @property
     def wavefronts(self) -> tuple[Wavefront, ...]:
-        """The passes over the banks of shared memory, in an order that fills each bank from its lowest word on."""
+        """The passes over the banks of shared memory, which serve the words of each bank in ascending order."""
         fronts: list[Wavefront] = []
         for group in self._groups():
             users = _words(
@@ -94,7 +94,7 @@ class Footprint:
         return tuple(fronts)
 
     def _groups(self) -> list[range]:
-        """Lanes that the banks serve together, one group after the other."""
+        """The groups of lanes that the banks serve together, in order."""
         count = max(1, self.access.width // BANK_BYTES)
         size = WARP // count
         if count == 1 or self.access.kind != "load":
@@ -117,15 +117,15 @@ class Footprint:
 
     @property
     def ideal(self) -> int:
-        """What it would cost if its bytes lay packed."""
+        """What it would cost if its bytes were packed."""
         unit = BANKS * BANK_BYTES if self.memory == "shared" else SECTOR_BYTES
         return -(-len(self.lanes) * self.access.width // unit)
 
     @property
     def pattern(self) -> tuple[object, ...]:
-        """Equal for two requests of one source line whose pictures differ in a shift only.
+        """Equal for two requests of one source line whose pictures differ only by a shift.
 
-        A shift by whole lines changes nothing in global memory; in shared memory any shift just rotates the banks.
+        A shift by whole lines changes nothing in global memory; in shared memory any shift only rotates the banks.
         """
         base = self.offsets[0] if self.memory == "shared" else self.offsets[0] // LINE_BYTES * LINE_BYTES
         shape = tuple(offset - base for offset in self.offsets)
@@ -134,7 +134,7 @@ class Footprint:
 
 @dataclass(frozen=True)
 class Alike:
-    """Requests of one pattern: the copies of an unrolled line, or the turns of a loop.
+    """Requests of one pattern: copies of an unrolled line, or iterations of a loop.
 
     Attributes:
         first: the first of them.
@@ -146,7 +146,7 @@ class Alike:
 
 
 def footprints(run: BlockRun, warp: int) -> tuple[Alike, ...]:
-    """The requests of one warp in the order of execution; those with the same pattern are put together."""
+    """The requests of one warp in the order of execution; requests of the same pattern are put together."""
     found: dict[tuple[object, ...], list[Footprint]] = {}
     for footprint in _of_warp(run, warp):
         found.setdefault(footprint.pattern, []).append(footprint)

@@ -3,10 +3,11 @@
 import ast
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import PurePath
 
 from cornerturn.emulator import Access
-from cornerturn.emulator.ptx import Instruction
 from cornerturn.kernels.kernel import CudaSource, Source
+from cornerturn.ptx import Instruction
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,12 @@ class KernelText:
     lines: tuple[str, ...]
 
     def line_of(self, access: Access | Instruction) -> int:
-        """The kernel's own line that ``access`` comes from: its innermost location that lies inside of the kernel.
+        """The kernel's own line that ``access`` comes from: its innermost location inside the kernel.
 
-        The first line, where the compiler has lost from where a function was called.
+        The kernel's first line, where the compiler has lost from where a function was called.
         """
-        numbers = [int(place.rpartition(":")[2]) for place in (access.location, *access.inlined_at)]
+        places = [place.rpartition(":") for place in (access.location, *access.inlined_at)]
+        numbers = [int(number) for file, _, number in places if PurePath(file).name == PurePath(self.file).name]
         inside = range(self.first, self.first + len(self.lines))
         return next((number for number in numbers if number in inside), self.first)
 
@@ -36,7 +38,7 @@ class KernelText:
 def kernel_text(source: Source, accesses: tuple[Access, ...]) -> KernelText:
     """Find the kernel that made ``accesses`` in its source: the function around the outermost location of the first.
 
-    Of a kernel that made none, the whole source.
+    Without accesses it is the whole source.
     """
     lines = source.text.splitlines()
     if not accesses:

@@ -1,7 +1,7 @@
-"""Who holds what: which thread moves which element of a tile, and where the tile lies in shared memory.
+"""Layouts: which thread moves which element of a tile, and where the tile lies in shared memory.
 
-Nothing is taken from the source: one block of the kernel runs on the emulator, every movement is watched, and the
-maps that are seen are written as CuTe writes layouts, whatever the kernel was written in. The algebra of layouts is
+Nothing is taken from the source. One block of the kernel runs on the emulator and every movement is watched. The maps
+that are seen are written as CuTe writes layouts, whatever the kernel was written in. The algebra of layouts is
 `tensor_layouts`'; wavefronts are counted by the emulator's own rules.
 """
 
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.emulator import Movement
-from cornerturn.emulator.counters import BANK_BYTES, BANKS, WARP, ideal, wavefronts
+from cornerturn.emulator.counting import BANK_BYTES, BANKS, WARP, ideal, wavefronts
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.matrices import ELEMENT_BYTES
 from cornerturn.lab.observation import NONE, run_block
+from cornerturn.lab.wording import counted
 from cornerturn.toolchain import DEFAULT_ARCH
 
 ArrangementKind = Literal["plain", "padded", "swizzled", "other"]
@@ -36,9 +37,9 @@ class Holding:
     Attributes:
         threads: the thread's linear number, for each element.
         values: which of the thread's elements it is, in the order it moves them.
-        notation: the layout of the threads and the shape of the values of a thread that lie beside each other, for
-            example ``(16,16):(16,1), values (1,4)``; a stride of 0 leads to the same thread again. Empty where no
-            layout says it.
+        notation: the layout of the threads, and the shape of a thread's adjacent values, for example
+            ``(16,16):(16,1), values (1,4)``. A stride of 0 leads to the same thread again. Empty where no layout
+            describes the threads.
     """
 
     threads: Grid
@@ -51,9 +52,9 @@ class Passes:
     """What the loads or the stores of a tile in shared memory cost one block.
 
     Attributes:
-        width: bytes a lane.
+        width: bytes per lane.
         requests: warp-level memory instructions.
-        wavefronts, ideal: passes over the banks, and how few would have done.
+        wavefronts, ideal: passes over the banks, and the fewest that would do.
     """
 
     width: int
@@ -72,9 +73,9 @@ class Arrangement:
     """One way of placing a tile of x in shared memory.
 
     Attributes:
-        kind: what is done against conflicts; ``other`` for a placement that no layout says.
+        kind: what is done against conflicts; ``other`` for a placement that no layout describes.
         notation: from the tile's coordinates to 4-byte words, for example ``Swizzle<4,0,4> o (16,16):(16,1)``.
-        own: whether it is the kernel's.
+        own: whether it is the kernel's own.
         words: for each element of the tile.
         store, load: the cost of filling and of emptying the tile by the kernel's own threads.
     """
@@ -117,7 +118,7 @@ def watch_layouts(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Layouts:
     """Run the first block of ``kernel`` and see its layouts.
 
     Raises:
-        UsageError: the kernel is no transpose, or its first block does not read a rectangle of x, each element once.
+        UsageError: the kernel is not a transpose, or its first block does not read a rectangle of x, each element once.
         MissingExtraError: `tensor_layouts` or the kernel's compiler is not installed.
 
     Example:
@@ -129,14 +130,14 @@ def watch_layouts(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Layouts:
     if kernel is COPY:
         raise UsageError(f"{kernel.name} transposes nothing: choose a kernel that does")
     if kernel.element_bytes != ELEMENT_BYTES:
-        size = f"{kernel.element_bytes} byte{'' if kernel.element_bytes == 1 else 's'}"
+        size = counted(kernel.element_bytes, "byte")
         raise UsageError(f"{kernel.name} moves elements of {size}: layouts are shown for {ELEMENT_BYTES} bytes")
     seen = _Seen(kernel.name)
     seen.movements.extend(run_block(kernel, EXTENT, EXTENT, (0, 0), arch).movements)
     read, write = seen.holding("load", "x"), seen.holding("store", "y")
     tile = read.threads.shape
     if write.threads.shape != tile[::-1]:
-        raise UsageError(f"{kernel.name} writes another tile than it reads in one block: it has no layout to show")
+        raise UsageError(f"{kernel.name} does not write in one block the tile that it reads: it has no layout to show")
     if any((each.values == NONE).any() for each in seen.movements):
         raise UsageError(f"{kernel.name} moves more than elements of x: it has no layout to show")
     shared = tuple(_arrangements(seen, tile))
@@ -171,7 +172,9 @@ class _Seen:
             moved[movement.thread] += len(words)
         rows, cols = (int(axis.max()) + 1 for axis in np.nonzero(threads >= 0))
         if (threads[:rows, :cols] < 0).any():
-            raise UsageError(f"the first block of {self.kernel} moves no rectangle of {memory}: nothing to show")
+            raise UsageError(
+                f"the first block of {self.kernel} does not move a rectangle of {memory}: it has no layout to show"
+            )
         threads, values = threads[:rows, :cols], values[:rows, :cols]
         return Holding(threads, values, _thread_notation(threads))
 
@@ -200,7 +203,7 @@ def _elements(movement: Movement) -> tuple[Grid, Grid]:
 
 
 def _arrangements(seen: _Seen, tile: tuple[int, ...]) -> Iterator[Arrangement]:
-    """The kernel's own placement of the tile, amid the others that go with it."""
+    """The kernel's own placement of the tile, and the alternatives to it."""
     stores, loads = seen.of("store", "shared"), seen.of("load", "shared")
     if not stores:
         return
@@ -251,7 +254,7 @@ class _Placement:
 
 
 def _placement(words: Grid) -> _Placement | None:
-    """The placement that puts the tile at ``words``; None when there is none of that form."""
+    """The placement that puts the tile at ``words``; None if none of that form does."""
     for swizzle in (None, *_swizzles(words.size)):
         plain = swizzle(words) if swizzle else words  # a swizzle is its own inverse
         for by_rows, pitch, extent in ((True, plain[1, 0], words.shape[1]), (False, plain[0, 1], words.shape[0])):
@@ -262,7 +265,7 @@ def _placement(words: Grid) -> _Placement | None:
 
 
 def _swizzles(size: int) -> list[Any]:
-    """Every swizzle that keeps ``size`` words, a power of two, among themselves; those of few bits come first."""
+    """Every swizzle that permutes ``size`` words, a power of two; those of few bits come first."""
     bits = size.bit_length() - 1
     if size != 1 << bits:
         return []
@@ -277,7 +280,7 @@ def _swizzles(size: int) -> list[Any]:
 def _cost(movements: Iterable[Movement], words: Grid, kind: Literal["load", "store"]) -> Passes:
     """What the movements cost if the tile lay at ``words``.
 
-    An access stays as wide as it is where its words stay together and aligned; else it falls apart into single words.
+    An access keeps its width where its words stay together and aligned; else it is split into single words.
     """
     width = requests = found = least = 0
     for movement in movements:
@@ -297,7 +300,7 @@ def _cost(movements: Iterable[Movement], words: Grid, kind: Literal["load", "sto
 
 
 def _thread_notation(threads: Grid) -> str:
-    """A layout from coordinates to threads, and how many values of one thread lie beside each other."""
+    """A layout from coordinates to threads, and the shape of a thread's adjacent values."""
     shape = np.ones(2, dtype=np.int64)
     for axis in range(2):
         line = threads[:, 0] if axis == 0 else threads[0]

@@ -15,7 +15,7 @@ from cornerturn.lab.lessons import Facts, Lesson
 
 
 def find_lessons(names: Sequence[str]) -> tuple[Lesson, ...]:
-    """The lessons of these names, all of them when there is none.
+    """The lessons of these names, or all of them without names.
 
     Raises:
         UsageError: no such lesson; the message suggests the nearest name.
@@ -29,14 +29,14 @@ def find_lessons(names: Sequence[str]) -> tuple[Lesson, ...]:
     return tuple(known[name] for name in dict.fromkeys(names)) or LESSONS
 
 
-# Facts of the kinds that occur again and again.
+# Facts of kinds that occur several times.
 
 
 def _passes(numbers: Numbers, name: str, place: str, expected: float) -> Fact:
     unit = "sectors" if place.startswith("global") else "wavefronts"
     found = numbers.passes(name, place)
     return Fact(
-        f"{name}: {found:.3g} {unit if found != 1 else unit[:-1]} a {place} request",
+        f"{name}: {found:.3g} {unit if found != 1 else unit[:-1]} per {place} request",
         abs(found - expected) <= 0.01 * expected,
     )
 
@@ -55,7 +55,7 @@ def _no_faster(numbers: Numbers, candidate: str, other: str) -> Facts:
 
 
 def _compared(numbers: Numbers, one: str, other: str, accept: Callable[[float], bool]) -> Facts:
-    """How many times as fast the one kernel is as the other; nothing without a GPU."""
+    """How many times as fast as the other a kernel is; nothing without a GPU."""
     first, second = numbers.seconds(one), numbers.seconds(other)
     if first is None or second is None:
         return
@@ -63,7 +63,7 @@ def _compared(numbers: Numbers, one: str, other: str, accept: Callable[[float], 
     yield Fact(text, accept(second / first), timed=True)
 
 
-# The evidence, one function a lesson.
+# The evidence, a function per lesson.
 
 
 def _coalescing(numbers: Numbers) -> Facts:
@@ -91,7 +91,7 @@ def _divisions(numbers: Numbers) -> Facts:
     )
     lengths = [numbers.machine_instructions(name) for name in names]
     if lengths[0] and lengths[1]:
-        text = f"machine instructions an element of {names[0]}: {lengths[0]}, of {names[1]}: {lengths[1]}"
+        text = f"machine instructions per element of {names[0]}: {lengths[0]}, of {names[1]}: {lengths[1]}"
         yield Fact(text, lengths[1] < lengths[0])
 
 
@@ -104,7 +104,7 @@ def _vector_on_the_cheap_end(numbers: Numbers) -> Facts:
         loads[1].requests < loads[0].requests and loads[1].found == loads[0].found,
     )
     stores = [numbers.traffic(name, "global store") for name in (plain, vector)]
-    yield Fact(f"the stores, 32 sectors a request, stay: {stores[1].found:,}", stores[0] == stores[1])
+    yield Fact(f"the stores, 32 sectors per request, stay: {stores[1].found:,}", stores[0] == stores[1])
     yield from _no_faster(numbers, vector, plain)
 
 
@@ -122,7 +122,7 @@ def _padding(numbers: Numbers) -> Facts:
 
 
 def _padding_and_alignment(numbers: Numbers) -> Facts:
-    """Pad the tile of a kernel that fills it by float4, and leave the rest as it is."""
+    """Pad the tile of a kernel that fills it by float4, and change nothing else."""
     kernel = find("f32x4_shared_col2row2d")
     assert isinstance(kernel, Kernel) and isinstance(kernel.source, CudaSource)
     text, changed = re.subn(r"(float tile\[16\]\[64)(\];)", r"\1 + 1\2", kernel.source.text, count=1)
@@ -156,8 +156,8 @@ def _view(numbers: Numbers) -> Facts:
     yield Fact(f"x.T lies in the memory of x: {np.shares_memory(x, x.T)}", np.shares_memory(x, x.T))
     yield Fact(f"strides of x: {x.strides} bytes, of x.T: {x.T.strides}", x.T.strides == x.strides[::-1])
     yield Fact(
-        f"whoever reads x.T along its rows goes down the columns of x, as f32_row2col does: "
-        f"{numbers.passes('f32_row2col', 'global load'):.3g} sectors a request",
+        f"reading x.T along its rows goes down the columns of x, as f32_row2col does: "
+        f"{numbers.passes('f32_row2col', 'global load'):.3g} sectors per request",
         numbers.passes("f32_row2col", "global load") > 4,
     )
 
@@ -203,7 +203,7 @@ def _block_size(numbers: Numbers) -> Facts:
     yield Fact(f"128-byte lines touched, {', '.join(touched)}", lines[0] > lines[1] > lines[2])
     shared = [numbers.passes(name, "shared load") for name in names]
     conflicts = ", ".join(f"{name}: {passes:.3g}" for name, passes in zip(names, shared, strict=True))
-    yield Fact(f"wavefronts a shared load request, {conflicts}", shared[0] >= shared[1] > shared[2] == 1)
+    yield Fact(f"wavefronts per shared load request, {conflicts}", shared[0] >= shared[1] > shared[2] == 1)
     for larger, smaller in (("tiled_16", "tiled_8"), ("tiled_32", "tiled_16")):
         yield from _faster(numbers, larger, smaller)
 
@@ -243,7 +243,7 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     Lesson(
         "contiguous-write",
-        "When only one end can be contiguous, keep the write: the sectors are as many, the time is less.",
+        "When only one end can be contiguous, keep the write: it takes as many sectors and less time.",
         ("f32_col2row", "f32_row2col", "f32_col2row2d", "f32_row2col2d"),
         _contiguous_write,
         timed=True,
@@ -270,7 +270,7 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     Lesson(
         "padding",
-        "A column of a 32-wide tile lies in one bank, a 32-way conflict; one float of padding a row removes it.",
+        "A column of a 32-wide tile lies in one bank, a 32-way conflict; one float of padding per row removes it.",
         ("shared_no_padding", "shared_padding"),
         _padding,
     ),
@@ -308,7 +308,7 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     Lesson(
         "value-layout",
-        "Four values a thread are one 16-byte access only where memory has them side by side.",
+        "Four values per thread are one 16-byte access only where memory has them side by side.",
         ("cute_row_rvectorized", "cute_row_cvectorized"),
         _value_layout,
     ),

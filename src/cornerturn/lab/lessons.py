@@ -1,6 +1,6 @@
-"""The executable textbook: claims about memory access, each with its evidence computed here and now.
+"""The executable textbook: claims about memory access, each with its evidence computed on the spot.
 
-A verdict is never written down: it follows from counts, which are exact, and from times where there is a GPU.
+No verdict is written down: it follows from counts, which are exact, and from times where there is a GPU.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ class Lesson:
     Attributes:
         name: unique among the lessons.
         claim: a sentence.
-        kernels: of the catalogue, which the evidence is about.
+        kernels: of the catalogue, that the evidence is about.
         evidence: its facts, from the numbers of one size.
         timed: whether the claim speaks of time, so that counts alone do not settle it.
         pictured: whether the claim speaks of accesses, so that a picture of requests shows it.
@@ -44,7 +44,7 @@ class Finding:
 
     Attributes:
         facts: the evidence.
-        reason: why there is none, for the verdicts that are no judgement.
+        reason: why there is no evidence, for verdicts without a judgement.
     """
 
     lesson: Lesson

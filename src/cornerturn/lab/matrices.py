@@ -1,4 +1,4 @@
-"""Test matrices: data that no wrong transpose survives, and the comparison that finds every wrong element.
+"""Test matrices: data that exposes every wrong transpose, and the comparison that finds every wrong element.
 
 Elements are opaque words of 1, 2, 4, 8 or 16 bytes: a transpose moves bits, and only bits are compared. Float data
 would not do: ``arange`` repeats values above 2**24, and NaN differs from itself.
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from cornerturn.errors import UsageError
 
+Shape = tuple[int, int]
+"""Rows and cols of x."""
+
 Matrix = NDArray[Any]
 """Elements of one of the dtypes of `WORDS`."""
 
@@ -27,7 +30,7 @@ WORDS: dict[int, np.dtype[Any]] = {
 """The dtype of an element by its size in bytes."""
 
 ELEMENT_BYTES = 4
-"""The size that is meant where none is given."""
+"""The size of an element where none is given."""
 
 _CHUNK = 1 << 16  # elements; the temporaries of a chunk stay in the cache
 
@@ -36,7 +39,7 @@ def scramble(index: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """A ``uint32`` for each index below 2**64; any two indices below 2**32 give different ones.
 
     The 32-bit finalizer of MurmurHash3, which is a bijection: all kinds of bit patterns occur, ``float32`` NaNs
-    among them. The upper half of an index is folded in first, so that one which overflows to 32 bits is seen.
+    among them. The upper half of an index is folded in first, so that an index cut to 32 bits is noticed.
 
     Example:
         >>> scramble(np.array([1, 1 + 2**32], dtype=np.uint64))
@@ -79,16 +82,16 @@ def distinct(rows: int, cols: int, element_bytes: int = ELEMENT_BYTES) -> Matrix
 
 
 def _chequered(index: NDArray[np.uint64], cols: int) -> NDArray[np.uint32]:
-    """0 and 1 by turns, along rows and along columns."""
+    """0 and 1 alternating, along rows and along columns."""
     row, col = np.divmod(index, np.uint64(cols))
     return ((row + col) & np.uint64(1)).astype(np.uint32)
 
 
 def words_of(x: NDArray[Any]) -> Matrix:
-    """A matrix of any elements as the words that its elements are; nothing is copied.
+    """View a matrix of any elements as words of their size; nothing is copied.
 
     Raises:
-        UsageError: ``x`` is no C-contiguous matrix of 1-, 2-, 4-, 8- or 16-byte elements, or an empty one.
+        UsageError: ``x`` is not a C-contiguous matrix of 1-, 2-, 4-, 8- or 16-byte elements, or is empty.
 
     Example:
         >>> words_of(np.ones((1, 2), dtype=np.float32))
@@ -119,7 +122,7 @@ class Mismatch:
 
     Attributes:
         wrong: elements whose bits differ from the expected ones.
-        unwritten: how many of them were never written; from the output alone, how many hold their poison still.
+        unwritten: how many of these were never written; judged by the output alone, how many still hold poison.
         elements: elements of the output.
         row, col: the first wrong element of the output, in row-major order.
         got, expected: its bits, and what they should be.
@@ -144,8 +147,8 @@ class Mismatch:
         )
 
 
-def compare(output: Matrix, expected: Matrix) -> Mismatch | None:
-    """None when both hold the same bits, else what is wrong.
+def find_mismatch(output: Matrix, expected: Matrix) -> Mismatch | None:
+    """None if both hold the same bits, else what is wrong.
 
     Args:
         output: what a kernel left of `poison(expected)`.
@@ -153,7 +156,7 @@ def compare(output: Matrix, expected: Matrix) -> Mismatch | None:
 
     Example:
         >>> x = distinct(2, 3)
-        >>> print(compare(poison(x.T), x.T).wrong, compare(x.T.copy(), x.T))
+        >>> print(find_mismatch(poison(x.T), x.T).wrong, find_mismatch(x.T.copy(), x.T))
         6 None
     """
     wrong = output != expected
@@ -174,7 +177,7 @@ def compare(output: Matrix, expected: Matrix) -> Mismatch | None:
 
 
 def bits_of(element: np.generic) -> int:
-    """The bits of one element as a number.
+    """The bits of an element as a number.
 
     Example:
         >>> bits_of(np.uint16(258)), bits_of(np.array((1, 2), WORDS[16])[()]) == 2**65 + 1
@@ -190,14 +193,14 @@ def require_memory(
 
     Args:
         rows, cols: of x.
-        free_device_bytes: free memory of the GPU that shall hold x and y, None for a run on the emulator.
+        free_device_bytes: free memory of the GPU that is to hold x and y, None for a run on the emulator.
         element_bytes: size of an element.
 
     Raises:
-        UsageError: names how much is needed and how much there is.
+        UsageError: it does not fit; the message names how much is needed and how much is free.
     """
     matrix = rows * cols * element_bytes
-    # x, y, the mask of wrong elements, and the emulator's record of which bytes of y were written and by whom.
+    # x, y, the mask of wrong elements, and the emulator's record of which bytes of y were written by which thread.
     spaces = [("main memory", 3 * matrix + rows * cols + 8 * max(matrix // 4, rows * cols), available_host_bytes())]
     if free_device_bytes is not None:
         spaces.append(("device memory", 2 * matrix, free_device_bytes))
@@ -213,7 +216,7 @@ def available_host_bytes() -> int:
     """Bytes of main memory that this process may still take: free memory, within the container's limit.
 
     On Linux, ``MemAvailable`` of ``/proc/meminfo`` and the control group's ``memory.max``; elsewhere physical
-    memory where the system names it, else there is no bound.
+    memory where the system tells it, else there is no bound.
     """
     bounds = []
     meminfo = Path("/proc/meminfo")

@@ -1,8 +1,8 @@
 """One block of a kernel under observation: every value that its threads move, in the terms of the matrices.
 
 The elements of x hold their own flat index, so a value tells which element it is wherever it turns up. Elements too
-small for that hold one byte, or two, of the index, and the block is run once for each. One more run, on the complement,
-tells elements of x from all else that a kernel moves: these change with it, bit by bit, and a table does not.
+small for an index hold one or two bytes of it, and the block is run once per part. One more run, on the complement,
+tells elements of x from all else that a kernel moves: every bit of them changes, and other values stay.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,18 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.emulator import Access, Movement
-from cornerturn.emulator.report import Extent
+from cornerturn.emulator.geometry import unravel
+from cornerturn.emulator.report import Coordinates
 from cornerturn.errors import UsageError
-from cornerturn.kernels.kernel import Kernel
+from cornerturn.kernels.kernel import Extent, Kernel
 from cornerturn.lab.kernel_text import KernelText, kernel_text
 from cornerturn.lab.matrices import WORDS, Matrix, poison
 from cornerturn.lab.run import expected_output, launch_of, observe_block
 from cornerturn.toolchain import DEFAULT_ARCH
 
 NONE = -1
-"""In the place of a flat index: what is moved is no element of x."""
+"""In place of a flat index: what is moved is not an element of x."""
 VARIABLE = "variable"
-"""How global memory other than x and y is called: a variable of the kernel's module."""
+"""The name of global memory other than x and y: a variable of the kernel's module."""
 _OWN = ("x", "y", "shared", "local")
 
 
@@ -44,13 +45,13 @@ class BlockRun:
 
     Attributes:
         grid, block: extents of the launch.
-        at: which block, x and y.
+        at: the block's x and y in the grid.
         element_bytes: size of an element of x and y.
-        pitch: elements a row of ``x`` and of ``y``.
+        pitch: elements per row of ``x`` and of ``y``.
         text: the kernel's own lines.
-        accesses: what stands behind a movement's position, kind and memory space.
-        movements: everything that was moved, in the order of execution. Their values are the flat indices of the
-            elements of x that are moved, lanes x elements, `NONE` for what is no element of x.
+        accesses: by a movement's position, memory space and kind.
+        movements: everything that was moved, in execution order. Their values are the flat indices of the elements
+            of x that are moved, lanes x elements; `NONE` for what is not an element of x.
     """
 
     grid: Extent
@@ -75,10 +76,9 @@ class BlockRun:
         """The element of ``x`` or ``y`` at a byte offset."""
         return Element(*divmod(offset // self.element_bytes, self.pitch[matrix]))
 
-    def thread(self, number: int) -> Extent:
+    def thread(self, number: int) -> Coordinates:
         """Coordinates of a thread from its linear number."""
-        width, height, _ = self.block
-        return number % width, number // width % height, number // (width * height)
+        return unravel(number, self.block)
 
 
 def run_block(kernel: Kernel, rows: int, cols: int, at: tuple[int, int], arch: str = DEFAULT_ARCH) -> BlockRun:
@@ -112,7 +112,7 @@ def run_block(kernel: Kernel, rows: int, cols: int, at: tuple[int, int], arch: s
 
 
 def _parts(index: NDArray[np.uint64], element_bytes: int) -> Iterator[Matrix]:
-    """The index in words of an element's size: as many, lowest part first, as its largest takes."""
+    """The index in words of an element's size, lowest part first, as many as the largest index takes."""
     if element_bytes >= index.itemsize:
         yield np.repeat(index[..., None], element_bytes // index.itemsize, axis=-1).view(WORDS[element_bytes])[..., 0]
         return
@@ -135,7 +135,7 @@ def _decoded(same: Sequence[Movement], element_bytes: int) -> Movement:
 
 
 def _elements(movement: Movement, element_bytes: int) -> NDArray[np.uint8]:
-    """What was moved, byte by byte: lanes x elements x bytes of an element; less than an element counts as one."""
+    """What was moved, byte by byte: lanes x elements x bytes of an element; a part of an element counts as one."""
     moved = np.ascontiguousarray(movement.values).view(np.uint8)
     short = -movement.width % element_bytes
     return np.pad(moved, ((0, 0), (0, short))).reshape(len(moved), -1, element_bytes)
@@ -149,13 +149,13 @@ def _numbers(parts: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def require_inside(what: str, at: tuple[int, int], extent: Extent, of: str) -> None:
-    """Refuse coordinates outside of the launch.
+    """Refuse coordinates outside the launch.
 
     Raises:
-        UsageError: names the coordinates and their limits.
+        UsageError: they are outside; the message names them and their limits.
     """
     if not (0 <= at[0] < extent[0] and 0 <= at[1] < extent[1]):
         raise UsageError(
-            f"{what} {at[0]},{at[1]} lies outside of the {extent[0]} x {extent[1]} {of} of this launch: "
+            f"{what} {at[0]},{at[1]} is outside the {extent[0]} x {extent[1]} {of} of this launch: "
             f"x goes from 0 to {extent[0] - 1} and y from 0 to {extent[1] - 1}"
         )

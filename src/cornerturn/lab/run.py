@@ -12,7 +12,8 @@ from cornerturn.errors import UsageError
 from cornerturn.gpu import Device, Timing, time_launches
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel, Launch, View
-from cornerturn.lab.matrices import Matrix, Mismatch, compare, poison, words_of
+from cornerturn.lab.matrices import Matrix, Mismatch, find_mismatch, poison, words_of
+from cornerturn.lab.wording import counted
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
 _Bound = TypeVar("_Bound")
@@ -28,7 +29,7 @@ class TimingPlan:
     Attributes:
         repeat: launches measured.
         warmup: launches before them.
-        cold: flush L2 before each launch, outside of the measured time.
+        cold: flush L2 before each launch, outside the measured time.
     """
 
     repeat: int = 1000
@@ -41,10 +42,10 @@ class Run:
     """What one kernel did to one matrix.
 
     Attributes:
-        output: what it left behind, bits and all, in the dtype of x.
-        mismatch: what is wrong with the output, None when every bit is right.
+        output: bit for bit, in the dtype of x.
+        mismatch: what is wrong with the output; None if every bit is right.
         emulation: accesses, instructions and hazards, for a run on the emulator.
-        timing: seconds a launch, for a run on a GPU.
+        timing: seconds per launch, for a run on a GPU.
     """
 
     output: NDArray[Any]
@@ -54,7 +55,7 @@ class Run:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """One sentence for each reason why the run is not valid."""
+        """Why the run is not valid, a sentence per reason."""
         wrong = (str(self.mismatch),) if self.mismatch else ()
         hazards = self.emulation.hazards if self.emulation else ()
         return wrong + tuple(f"{hazard.location}: {hazard.kind}: {hazard.message}" for hazard in hazards)
@@ -80,14 +81,14 @@ def run_emulated(
     """Compile ``kernel`` to PTX, execute it on the CPU, count every access and check every bit.
 
     Args:
-        kernel: of the catalogue, or made alike.
+        kernel: of the catalogue, or one of your own.
         x: rows x cols, C-contiguous, of any dtype of the kernel's element size; not changed.
         arch: architecture to compile for.
-        progress: told how many blocks are done.
-        observer: told of every value that is moved.
+        progress: called with how many blocks are done.
+        observer: called with every movement of values.
 
     Raises:
-        UsageError: ``x`` is no such matrix, or the kernel refuses its shape.
+        UsageError: ``x`` is not such a matrix, or the kernel refuses its shape.
         CompileError: the kernel does not compile for ``arch``.
         EmulatorError: the kernel cannot be executed to its end.
 
@@ -101,8 +102,8 @@ def run_emulated(
     expected = expected_output(kernel, words)
     y = poison(expected)
     emulation, y_record = _emulate(kernel, words, y, arch, progress=progress, observer=observer)
-    mismatch = compare(y, expected)
-    if mismatch:  # an element that nobody wrote holds its poison, so without a mismatch there is none
+    mismatch = find_mismatch(y, expected)
+    if mismatch:  # an unwritten element holds its poison, so without a mismatch there is none
         mismatch = replace(mismatch, unwritten=y_record.unwritten().size)
     return Run(y.view(x.dtype), mismatch, emulation=emulation)
 
@@ -110,13 +111,13 @@ def run_emulated(
 def observe_block(
     kernel: Kernel, x: NDArray[Any], block: int, observer: Observer, arch: str = DEFAULT_ARCH
 ) -> Emulation:
-    """Execute one block of a launch and let ``observer`` see all that it moves; the output is not checked.
+    """Execute one block of a launch and let ``observer`` see all its movements; the output is not checked.
 
     Args:
-        kernel: of the catalogue, or made alike.
+        kernel: of the catalogue, or one of your own.
         x: rows x cols, C-contiguous, of any dtype of the kernel's element size; not changed.
         block: linear number of the block in the grid, x fastest.
-        observer: told of every movement, in the order of execution.
+        observer: called with every movement, in execution order.
         arch: architecture to compile for.
 
     Raises: as ``run_emulated``.
@@ -159,13 +160,13 @@ def run_on_gpu(kernel: Kernel, x: NDArray[Any], device: Device, plan: TimingPlan
     """Compile ``kernel`` for ``device``, launch it on a poisoned output, time it, then check every bit.
 
     Args:
-        kernel: of the catalogue, or made alike.
+        kernel: of the catalogue, or one of your own.
         x: rows x cols, C-contiguous, of any dtype of the kernel's element size.
         device: from `cornerturn.gpu.open_device`.
-        plan: how to time; without it the kernel is launched once and not timed.
+        plan: how to time; without it the kernel is launched once, untimed.
 
     Raises:
-        UsageError: ``x`` is no such matrix, or the kernel refuses its shape.
+        UsageError: ``x`` is not such a matrix, or the kernel refuses its shape.
         CompileError: the kernel does not compile for the device.
         DeviceError: the device has too little memory, or the launch fails.
     """
@@ -187,7 +188,7 @@ def run_on_gpu(kernel: Kernel, x: NDArray[Any], device: Device, plan: TimingPlan
                 plan.cold,
             )
         y = y_buffer.download(expected.shape, expected.dtype)
-    return Run(y.view(x.dtype), compare(y, expected), timing=timing)
+    return Run(y.view(x.dtype), find_mismatch(y, expected), timing=timing)
 
 
 def time_library_copy(x: Matrix, device: Device, plan: TimingPlan) -> Timing:
@@ -202,12 +203,10 @@ def launch_of(kernel: Kernel | View, rows: int, cols: int) -> Launch:
     """The launch for an x of rows x cols.
 
     Raises:
-        UsageError: there is nothing to launch, or the kernel refuses the shape; names the rule.
+        UsageError: it is not a kernel, or it refuses the shape; the message names the rule.
     """
     if not isinstance(kernel, Kernel):
-        raise UsageError(
-            f"{getattr(kernel, 'name', repr(kernel))} is no kernel, there is nothing to launch: take another"
-        )
+        raise UsageError(f"{getattr(kernel, 'name', repr(kernel))} is not a kernel and launches nothing: take another")
     if rule := kernel.refuses(rows, cols):
         raise UsageError(f"{kernel.name} refuses {rows}x{cols}: {rule}")
     return kernel.launch(rows, cols)
@@ -217,8 +216,7 @@ def size_rule(kernel: Kernel, x: NDArray[Any]) -> str | None:
     """The rule that the elements of ``x`` break, or None when they have the kernel's size."""
     if x.itemsize == kernel.element_bytes:
         return None
-    wanted = f"{kernel.element_bytes} byte{'' if kernel.element_bytes == 1 else 's'}"
-    return f"elements must have {wanted}: those of x have {x.itemsize}"
+    return f"elements must have {counted(kernel.element_bytes, 'byte')}: those of x have {x.itemsize}"
 
 
 def _words_for(kernel: Kernel | View, x: NDArray[Any]) -> Matrix:
@@ -229,10 +227,10 @@ def _words_for(kernel: Kernel | View, x: NDArray[Any]) -> Matrix:
 
 
 def _arguments(launch: Launch, bound: Mapping[str, _Bound]) -> list[_Bound | np.generic]:
-    """The launch's arguments with the matrices' names replaced by what they are bound to.
+    """The launch's arguments, with the matrices' names replaced by what they are bound to.
 
     Raises:
-        UsageError: an argument has the name of no matrix.
+        UsageError: an argument is a name, and not that of a matrix.
     """
     for number, argument in enumerate(launch.arguments):
         if isinstance(argument, str) and argument not in bound:

@@ -1,4 +1,4 @@
-"""One thread's way through a kernel: what it reads, where it stages it, what it takes back, where it writes it."""
+"""One thread's way through a kernel: what it reads, where it stages that, what it takes back, where it writes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.emulator import Movement
-from cornerturn.emulator.report import Extent, Kind
+from cornerturn.emulator.report import Coordinates, Kind
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.observation import NONE, BlockRun, Element, require_inside, run_block
@@ -27,8 +27,8 @@ class Step:
         offset: bytes from the start of the array, or of the block's shared memory.
         width: bytes.
         places: the elements of x or y that it touches; none in other memory.
-        values: which elements of x it moves, None for what is no element of x, such as an address.
-        writers: for a load from shared memory, the threads that stored what it takes, one a value.
+        values: which elements of x it moves, None for what is not one, such as an address.
+        writers: for a load from shared memory, the threads that stored what it takes, one per value.
     """
 
     line: int
@@ -38,7 +38,7 @@ class Step:
     width: int
     places: tuple[Element, ...]
     values: tuple[Element | None, ...]
-    writers: tuple[Extent, ...]
+    writers: tuple[Coordinates, ...]
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Trace:
     rows: int
     cols: int
     run: BlockRun
-    thread: Extent
+    thread: Coordinates
     number: int
     steps: tuple[Step, ...]
 
     def arrivals(self) -> Iterator[Arrival]:
         """For each element that the thread writes to y: its place in x, where it arrives, and where it belongs.
 
-        What is no element of x belongs nowhere: its first and last are None.
+        What is not an element of x belongs nowhere: its first and last are None.
         """
         for step in self.steps:
             if step.memory == "y" and step.kind == "store":
@@ -74,7 +74,7 @@ class Trace:
 
     @property
     def astray(self) -> list[Arrival]:
-        """Those of the arrivals that do not belong where they are."""
+        """The arrivals that are not where they belong."""
         return [arrival for arrival in self.arrivals() if arrival[1] != arrival[2]]
 
 
@@ -113,7 +113,7 @@ def _steps(run: BlockRun, number: int) -> Iterator[Step]:
 def with_writers(run: BlockRun) -> Iterator[tuple[Movement, Writers]]:
     """Each movement of a block, with the thread that stored each byte of shared memory before it, or -1.
 
-    The array is one and the same: it changes when the next movement is asked for.
+    It is always the same array, which changes when the next movement is asked for.
     """
     writer = np.full(_shared_bytes(run), -1)
     for movement in run.movements:

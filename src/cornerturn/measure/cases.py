@@ -1,14 +1,12 @@
-"""What is compared: shapes and permutations from real use, and data on which a wrong result shows."""
+"""A case: an array, a part of it and a permutation; and data on which a wrong result shows."""
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from cornerturn.errors import UsageError
-from cornerturn.op.strided_view import AnyArray, empty_c_order
+from cornerturn.op.strided_view import AnyArray, StridedView, c_order, empty_c_order
 
 DTYPES = ("uint8", "float16", "float32", "float64", "complex128")
 """One dtype for each size of an element."""
@@ -19,76 +17,79 @@ GPU_DTYPES = ("uint8", "bfloat16", "float32", "float64", "complex128")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A shape in C order and the permutation asked of it, as in ``numpy.transpose``."""
+    """An array in C order, perhaps a part of it, and the permutation asked of that, as in ``numpy.transpose``.
 
-    shape: tuple[int, ...]
+    Attributes:
+        whole: shape of the array.
+        axes: axis ``axes[i]`` becomes axis i of the result.
+        index: the part of the array that is x, as Python writes it: ``[:,1:]``; empty if it is all of it.
+        dtype: of its elements, where that belongs to the case.
+        label: what it is in real use, in a few words; two cases are equal whatever it says.
+    """
+
+    whole: tuple[int, ...]
     axes: tuple[int, ...]
+    index: str = ""
+    dtype: str = ""
+    label: str = field(default="", compare=False)
 
     @property
     def name(self) -> str:
-        """For example ``8192x8192`` or ``64x1024x1024:0,2,1``; axes that are only reversed are left away."""
-        shape = "x".join(map(str, self.shape))
-        reverse = tuple(range(len(self.shape) - 1, -1, -1))
-        return shape if self.axes == reverse else f"{shape}:{','.join(map(str, self.axes))}"
+        """For example ``8192x8192`` or ``64x1024x1024:0,2,1``; axes that are only reversed are omitted."""
+        array = "x".join(map(str, self.whole)) + self.index
+        reverse = tuple(range(len(self.whole) - 1, -1, -1))
+        return array if self.axes == reverse else f"{array}:{','.join(map(str, self.axes))}"
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """``array[slices]`` is x."""
+        return tuple(slice(*map(_bound, part.split(":"))) for part in self.index[1:-1].split(",")) if self.index else ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of x."""
+        return self.view(1).shape
+
+    @property
+    def turned(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        return tuple(self.shape[axis] for axis in self.axes)
+
+    def view(self, itemsize: int) -> StridedView:
+        """Return where the elements of x are, in an array at address 0.
+
+        Example:
+            >>> Case((4, 10), (1, 0), "[:,1::2]").view(4)
+            StridedView(pointer=4, itemsize=4, shape=(4, 5), strides=(40, 8))
+        """
+        array = c_order(self.whole, itemsize)
+        pointer, shape, strides = 0, list(array.shape), list(array.strides)
+        for axis, part in enumerate(self.slices):
+            kept = range(shape[axis])[part]
+            pointer += kept.start * strides[axis]
+            shape[axis], strides[axis] = len(kept), kept.step * strides[axis]
+        return StridedView(pointer, itemsize, tuple(shape), tuple(strides))
 
 
-LARGE = (
-    Case((8192, 8192), (1, 0)),
-    Case((8191, 8193), (1, 0)),
-    Case((4096, 4096), (1, 0)),
-    Case((1024, 1024), (1, 0)),
-    Case((16777216, 3), (1, 0)),
-    Case((3, 16777216), (1, 0)),
-    Case((64, 1024, 1024), (0, 2, 1)),
-    Case((64, 3, 512, 512), (0, 2, 3, 1)),
-    Case((64, 512, 512, 3), (0, 3, 1, 2)),
-    Case((64, 128, 64, 64), (0, 2, 3, 1)),
-    Case((16, 2048, 16, 128), (0, 2, 1, 3)),
-    Case((256, 256, 256), (2, 1, 0)),
-    Case((1000, 1000, 64), (1, 0, 2)),
-)
-SMALL = tuple(Case((size, size), (1, 0)) for size in (8, 16, 32, 64, 128, 256))
-
-GROUPS = {"large": LARGE, "small": SMALL}
+def _bound(text: str) -> int | None:
+    return int(text) if text else None
 
 
-def parse_case(text: str) -> tuple[Case, ...]:
-    """Return the cases that ``text`` names: a group, or one case written as `Case.name` writes it.
-
-    Example:
-        >>> parse_case("2x3x4:1,0,2")
-        (Case(shape=(2, 3, 4), axes=(1, 0, 2)),)
-        >>> len(parse_case("small"))
-        6
-
-    Raises:
-        UsageError: it names none.
-    """
-    if text in GROUPS:
-        return GROUPS[text]
-    match = re.fullmatch(r"([0-9]{1,18}(?:x[0-9]{1,18})*)(?::([0-9]{1,2}(?:,[0-9]{1,2})*))?", text)
-    if match:
-        shape = tuple(map(int, match[1].split("x")))
-        axes = tuple(map(int, match[2].split(","))) if match[2] else tuple(range(len(shape) - 1, -1, -1))
-        if min(shape) > 0 and sorted(axes) == list(range(len(shape))):
-            return (Case(shape, axes),)
-    raise UsageError(f"unknown case {text!r}: give {', '.join(GROUPS)}, 8192x8192, or 64x1024x1024:0,2,1")
+_HELD_AS = {"bfloat16": "float16", "float8_e4m3fn": "uint8"}
 
 
 def held_as(dtype: str) -> np.dtype[Any]:
-    """Return NumPy's dtype that holds the bits of ``dtype``: its own, or for bfloat16, which it lacks, float16.
-
-    The first bit of the exponent is the same in both.
+    """Return NumPy's dtype that holds the bits of ``dtype``: its own, or one of the same size where NumPy lacks it.
 
     Example:
-        >>> held_as("float64"), held_as("bfloat16")
-        (dtype('float64'), dtype('float16'))
+        >>> held_as("float64"), held_as("bfloat16"), held_as("float8_e4m3fn")
+        (dtype('float64'), dtype('float16'), dtype('uint8'))
     """
-    return np.dtype("float16" if dtype == "bfloat16" else dtype)
+    return np.dtype(_HELD_AS.get(dtype, dtype))
 
 
-def distinct(shape: tuple[int, ...], dtype: str) -> AnyArray:
-    """Return an array whose elements differ as far as their size allows, and are finite numbers in every dtype.
+def distinct_elements(shape: tuple[int, ...], dtype: str) -> AnyArray:
+    """Return an array whose elements differ as far as their size allows, and are finite numbers in NumPy's dtypes.
 
     The numbers 0, 1, 2 ... are spread over all bits by a multiplication (Knuth's multiplicative hashing), so that
     neighbours along every axis differ in every byte. What NumPy lacks comes in the dtype that `held_as` says.
@@ -107,15 +108,15 @@ def distinct(shape: tuple[int, ...], dtype: str) -> AnyArray:
 
 
 def as_matrices(case: Case) -> tuple[int, int, int] | None:
-    """Return (batch, rows, cols) if the case transposes each matrix of a batch, else None.
+    """Return (batch, rows, cols) if the case transposes each matrix of a whole batch, else None.
 
     Example:
         >>> as_matrices(Case((64, 3, 512, 512), (0, 2, 3, 1)))
         (64, 3, 262144)
     """
-    ndim = len(case.shape)
-    for batch in range(ndim):
+    shape, ndim = case.whole, len(case.whole)
+    for batch in range(ndim if not case.index else 0):
         for rows in range(batch + 1, ndim):
             if case.axes == (*range(batch), *range(rows, ndim), *range(batch, rows)):
-                return prod(case.shape[:batch]), prod(case.shape[batch:rows]), prod(case.shape[rows:])
+                return prod(shape[:batch]), prod(shape[batch:rows]), prod(shape[rows:])
     return None

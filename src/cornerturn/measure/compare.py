@@ -1,47 +1,40 @@
 """transpose() against other libraries and against the copy roof: one process, one run, every result checked.
 
-For each case, all engines run in turn, round after round, so that whatever else the machine does meets all of them
-alike; an engine's time is the median of its rounds. The first round warms up. Before the last one the output is
-filled with bits that are wrong at every element, and what that round leaves behind is compared with NumPy's own result.
+For each case all engines run in turn, round after round, so that whatever else the machine does meets all of them
+alike; an engine's time is the median of its rounds. Before the last round its output is filled with bits that are wrong
+everywhere, and what that round leaves behind is compared, to the bit, with what the case asks for.
 """
 
-import os
-import platform
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from statistics import median
-from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Literal, Protocol
 
-import numpy as np
-
-from cornerturn.measure.cases import Case, distinct
-from cornerturn.measure.peers import Call, Peer, Prepare, copies, cornerturn
-from cornerturn.op.strided_view import AnyArray, empty_c_order
+from cornerturn.measure.cases import Case
+from cornerturn.measure.peers import first_line
 
 ROUNDS = 9
-SAMPLE_SECONDS = 1e-3  # a shorter call is repeated within its round until it takes as long
 OURS, ROOF = "cornerturn", "copy"
 
 Status = Literal["valid", "wrong", "refused", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Measurement:
     """What one engine did with one case.
 
     Attributes:
-        case: shape and permutation.
+        case: array and permutation.
         dtype: its name, NumPy's where NumPy has it.
         engine: a library, or ``copy``, the roof.
-        bytes: read and written, twice the size of the array.
+        bytes: read and written, twice the size of x.
         status: ``refused`` if the library does not do this, ``failed`` if it tried and raised an error.
         seconds: median of a call.
-        roof_seconds: of the copy of as many bytes.
+        roof_seconds: of the copy of the same number of bytes.
         refused: why it was refused or failed, to be read after the library's name.
+        kernel: of this package's own plan, where it was asked for.
     """
 
     case: Case
@@ -52,6 +45,7 @@ class Comparison:
     seconds: float | None = None
     roof_seconds: float | None = None
     refused: str | None = None
+    kernel: str | None = None
 
     @property
     def gbps(self) -> float | None:
@@ -65,6 +59,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, object]:
         """The result with the keys of ``compare --json``, in their order."""
+        more = {"name": self.case.label, "kernel": self.kernel}
         return {
             "case": self.case.name,
             "shape": list(self.case.shape),
@@ -75,118 +70,124 @@ class Comparison:
             "seconds": self.seconds,
             "gbps": self.gbps,
             "roof_share": self.roof_share,
-        }
+        } | {key: value for key, value in more.items() if value}
 
 
-def compare_on_cpu(case: Case, dtype: str, peers: Mapping[str, Prepare]) -> list[Comparison]:
-    """Measure the copy roof, this package and the peers at one case.
+class Work(Protocol):
+    """An engine's work at one case, warmed up."""
+
+    def sample(self) -> float:
+        """Do it, perhaps several times, and return the seconds of one transpose."""
+
+    def spoil(self) -> None:
+        """Fill the outputs of the next sample with bits that are wrong everywhere."""
+
+    def is_right(self) -> bool:
+        """Return whether the last sample left the right bits everywhere."""
+
+
+PrepareWork = Callable[[], Work | str]
+"""Makes an engine's work, or says why it cannot do it. May raise any exception: the engine has failed then."""
+
+
+def compare(
+    case: Case, dtype: str, nbytes: int, copies: Sequence[PrepareWork], engines: Mapping[str, PrepareWork]
+) -> list[Measurement]:
+    """Measure all engines at one case.
 
     Args:
         case: from `cornerturn.measure.cases`.
-        dtype: NumPy's name of it.
-        peers: what prepares each library's calls, by its name.
+        dtype: name of it.
+        nbytes: of x.
+        copies: the ways to copy the same number of bytes; the fastest is the roof.
+        engines: by name.
 
     Returns:
-        What each did: the roof, this package, and the peers in their order.
+        What each did: the roof, and the engines in their order. An engine that raises an error has failed; the others
+        are measured all the same.
     """
-    x = distinct(case.shape, dtype)
-    turned = np.ascontiguousarray(x.transpose(case.axes))
-    out = empty_c_order(turned.shape, turned.dtype)
-    prepared = {name: prepare(case, x, out) for name, prepare in {OURS: cornerturn, **peers}.items()}
-    calls = {name: call for name, call in prepared.items() if not isinstance(call, str)}
-    with ThreadPoolExecutor(_cores()) as pool:
-        copied = [(call, x) for call in copies(x, out, pool, _cores())]
-        measured = measure([*copied, *((call, turned) for call in calls.values())], out)
-    roof = min(timing.seconds for timing in measured[: len(copied)] if timing.right)
-    timings = dict(zip(calls, measured[len(copied) :], strict=True))
-    result = partial(Comparison, case, dtype, bytes=2 * x.nbytes)
+    roofs = [_Contender(prepare) for prepare in copies]
+    others = {name: _Contender(prepare) for name, prepare in engines.items()}
+    take_turns([*roofs, *others.values()])
+    roof = min(roofs, key=lambda copy: copy.seconds or math.inf)
 
-    def outcome(name: str, call: Call | str) -> Comparison:
-        if isinstance(call, str):
-            return result(engine=name, status="refused", refused=call)
-        if not timings[name].right:
-            return result(engine=name, status="wrong")
-        return result(engine=name, status="valid", seconds=timings[name].seconds, roof_seconds=roof)
+    def measurement(name: str, contender: _Contender) -> Measurement:
+        seconds, roof_seconds = contender.seconds, roof.seconds if contender.seconds else None
+        return Measurement(case, dtype, name, 2 * nbytes, contender.status, seconds, roof_seconds, contender.refused)
 
-    roofed = result(engine=ROOF, status="valid", seconds=roof, roof_seconds=roof)
-    return [roofed, *(outcome(name, call) for name, call in prepared.items())]
+    return [measurement(name, contender) for name, contender in {ROOF: roof, **others}.items()]
 
 
-class Timing(NamedTuple):
-    """Median seconds of a call, and whether its last result was right to the bit."""
+def explained(results: Sequence[Measurement], kernel: Callable[[], str]) -> list[Measurement]:
+    """Return the same results, this package's own with the kernel that it chose, if it is valid."""
+    return [
+        replace(result, kernel=kernel()) if (result.engine, result.status) == (OURS, "valid") else result
+        for result in results
+    ]
 
-    seconds: float
-    right: bool
 
+@dataclass(slots=True)
+class _Contender:
+    """What is known of one engine at one case.
 
-def measure(calls: Sequence[tuple[Call, AnyArray]], out: AnyArray) -> list[Timing]:
-    """Time calls in turn, and check what each leaves in ``out`` or returns.
-
-    Args:
-        calls: each with the elements that it shall leave there, C-contiguous.
-        out: C-contiguous, of as many bytes.
+    Attributes:
+        prepare: makes its work.
+        work: what is measured, unless the engine refused or has failed.
+        refused: why it did.
+        has_failed: it has raised an error.
+        samples: seconds of a transpose, one per round.
+        is_right: the last round's results are right to the bit.
     """
-    repeats = [_repeats(call) for call, _ in calls]
-    samples: list[list[float]] = [[] for _ in calls]
-    right = [False] * len(calls)
+
+    prepare: PrepareWork
+    work: Work | None = None
+    refused: str | None = None
+    has_failed: bool = False
+    samples: list[float] = field(default_factory=list)
+    is_right: bool = False
+
+    def begin(self) -> None:
+        """Make the work."""
+        work = self.prepare()
+        if isinstance(work, str):
+            self.refused = work
+        else:
+            self.work = work
+
+    def sample(self, is_last: bool) -> None:
+        """Take the sample of a round."""
+        assert self.work is not None
+        if is_last:
+            self.work.spoil()
+        self.samples.append(self.work.sample())
+        if is_last:
+            self.is_right = self.work.is_right()
+
+    def attempt(self, what: Callable[[], None]) -> None:
+        """Do ``what``; an error in it is this engine's alone."""
+        try:
+            what()
+        except Exception as error:  # whatever a library raises
+            self.work, self.has_failed, self.refused = None, True, f"failed: {first_line(error)}"
+
+    @property
+    def status(self) -> Status:
+        """How it ended."""
+        if self.work is None:
+            return "failed" if self.has_failed else "refused"
+        return "valid" if self.is_right else "wrong"
+
+    @property
+    def seconds(self) -> float | None:
+        """Median of the samples, if the result is right."""
+        return median(self.samples) if self.status == "valid" else None
+
+
+def take_turns(contenders: Sequence[_Contender]) -> None:
+    """Prepare all contenders, sample them in turn, and check what each leaves behind."""
+    for contender in contenders:
+        contender.attempt(contender.begin)
     for round_ in range(ROUNDS):
-        for index, (call, expected) in enumerate(calls):
-            is_last = round_ == ROUNDS - 1
-            if is_last:
-                np.invert(_bytes(expected), out=_bytes(out))
-            seconds, returned = _sample(call, repeats[index])
-            samples[index].append(seconds)
-            if is_last:
-                result = out if returned is None else np.asarray(returned)
-                right[index] = np.array_equal(_bytes(result), _bytes(expected))
-    return [Timing(median(of_call), is_right) for of_call, is_right in zip(samples, right, strict=True)]
-
-
-def _repeats(call: Call) -> int:
-    """Warm up, and return how often to call within one sample."""
-    call()
-    seconds, _ = _sample(call, 1)
-    return max(1, round(SAMPLE_SECONDS / seconds))
-
-
-def _sample(call: Call, repeat: int) -> tuple[float, Any]:
-    """Return the seconds of one call, and what the last one returned."""
-    begin = perf_counter()
-    for _ in range(repeat):
-        returned = call()
-    return (perf_counter() - begin) / repeat, returned
-
-
-def _bytes(x: AnyArray) -> AnyArray:
-    return np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-
-
-def device_record(peers: Sequence[Peer]) -> dict[str, object]:
-    """The machine as JSON, with the versions of what was compared."""
-    return {
-        "kind": "cpu",
-        "name": _processor(),
-        "cores": _cores(),
-        "python": platform.python_version(),
-        "versions": {peer.name: peer.version for peer in peers},
-    }
-
-
-def device_title() -> str:
-    """The machine in a few words, for a table's title."""
-    return f"{_processor()}, {_cores()} cores"
-
-
-def _processor() -> str:
-    """The processor's name, which Linux knows better than Python does."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        for contender in contenders:
+            if contender.work is not None:
+                contender.attempt(partial(contender.sample, round_ == ROUNDS - 1))

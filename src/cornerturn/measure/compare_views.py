@@ -9,11 +9,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cornerturn.measure.compare import OURS, ROOF, Comparison
+from cornerturn.measure.compare import OURS, ROOF, Measurement
+from cornerturn.measure.summary import MARGINS, summarize
+
+_LEGEND = "copy: GB/s, bytes read + written, measured in this run; all others: share of its speed; -: not done"
+_LONGEST_NAME = 44
 
 
-def compare_tables(results: Sequence[Comparison], missing: Sequence[str], where: str) -> RenderableType:
-    """One table a dtype, a row a case, and under them what could not be compared.
+def compare_tables(results: Sequence[Measurement], missing: Sequence[str], where: str) -> RenderableType:
+    """One table per dtype, a row per case; one of all everyday cases; and under them what could not be compared.
 
     Args:
         results: in the order they shall be shown.
@@ -21,31 +25,85 @@ def compare_tables(results: Sequence[Comparison], missing: Sequence[str], where:
         where: the device, for the titles.
     """
     parts: list[RenderableType] = []
-    for dtype in dict.fromkeys(result.dtype for result in results):
-        of_dtype = [result for result in results if result.dtype == dtype]
+    for dtype in dict.fromkeys(result.dtype for result in results if not result.case.label):
+        of_dtype = [result for result in results if result.dtype == dtype and not result.case.label]
         parts += [Text(f"{dtype}, {where}", "bold"), Text(), _table(of_dtype), Text()]
-    legend = "copy: GB/s, bytes read + written, measured in this run; all others: share of its speed; -: not done"
-    parts += [Text(legend, "dim"), *(Text(line, "yellow") for line in missing)]
-    return Group(*parts, *_notes(results))
+    if everyday := [result for result in results if result.case.label]:
+        parts += [Text(f"everyday moves, {where}", "bold"), Text(), _table(everyday), Text()]
+    return Group(*parts, Text(_LEGEND, "dim"), *(Text(line, "yellow") for line in missing), *_notes(results))
 
 
-def _table(results: Sequence[Comparison]) -> Table:
+def moves_tables(results: Sequence[Measurement], missing: Sequence[str], title: str) -> RenderableType:
+    """The figures of many moves: by the size of an element, against each library, and the slowest.
+
+    Args:
+        results: of all moves.
+        missing: a line for each library that is not installed.
+        title: what was drawn, and the device.
+    """
+    summary = summarize(results)
+    roofs = {(row.case, row.dtype): row for row in results if row.engine == ROOF}
+    shares = _columns("cornerturn, share of the copy", "moves", "geometric mean", "10th percentile", "5th", "worst")
+    for name, of in {
+        "all": summary.whole,
+        **{f"elements of {element} bytes": of for element, of in summary.elements.items()},
+    }.items():
+        if of:
+            shares.add_row(name, str(of.moves), *map(_percent, (of.mean, of.p10, of.p5, of.worst)))
+    ahead = [f"ahead by > {margin:.0%}" for margin in MARGINS]
+    rivals = _columns("library", "moves", "geometric mean", "cornerturn's", *ahead)
+    for rival in summary.rivals:
+        rivals.add_row(
+            rival.engine, str(rival.moves), _percent(rival.mean), _percent(rival.ours), *map(str, rival.ahead)
+        )
+    worst = _columns("slowest moves", "dtype", "cornerturn", "copy GB/s", "kernel")
+    worst.columns[-1].justify = "left"
+    for row in summary.worst:
+        roof = roofs[row.case, row.dtype].gbps or 0
+        worst.add_row(row.case.name, row.dtype, _percent(row.roof_share or 0), f"{roof:.1f}", row.kernel or "")
+    parts: list[RenderableType] = [Text(title, "bold"), Text()]
+    for table in (shares, rivals, worst):
+        if table.row_count:
+            parts += [table, Text()]
+    if summary.invalid:
+        parts += [Text(f"cornerturn was wrong or failed at {summary.invalid} moves", "bold red")]
+    return Group(*parts, *(Text(line, "yellow") for line in missing), *_notes(results))
+
+
+def _columns(first: str, *others: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column(first, no_wrap=True)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _table(results: Sequence[Measurement]) -> Table:
     engines = list(dict.fromkeys(result.engine for result in results))
+    has_labels = any(result.case.label for result in results)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, show_footer=True)
     table.add_column("case", "geometric mean", no_wrap=True)
+    if has_labels:
+        table.add_column("move", no_wrap=True)
+        table.add_column("dtype", no_wrap=True)
     for engine in engines:
         shares = [result.roof_share for result in results if result.engine == engine and result.roof_share]
         mean = _percent(geometric_mean(shares)) if shares and engine != ROOF else ""
         table.add_column(engine, mean, justify="right", style="bold" if engine == OURS else "")
-    for case in dict.fromkeys(result.case for result in results):
-        of_case = {result.engine: result for result in results if result.case == case}
+    for case, dtype in dict.fromkeys((result.case, result.dtype) for result in results):
+        of_case = {result.engine: result for result in results if (result.case, result.dtype) == (case, dtype)}
         fastest = max((result for result in of_case.values() if result.engine != ROOF), key=lambda row: row.gbps or 0)
         cells = (_cell(of_case[engine], of_case[engine] is fastest) for engine in engines)
-        table.add_row(case.name, *cells)
+        table.add_row(*((case.label, _short(case.name), dtype) if has_labels else (case.name,)), *cells)
     return table
 
 
-def _cell(result: Comparison, is_fastest: bool) -> Text:
+def _short(name: str) -> str:
+    """The beginning of a name that is too long for a table."""
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."
+
+
+def _cell(result: Measurement, is_fastest: bool) -> Text:
     if result.status in ("wrong", "failed"):
         return Text(result.status, "bold red")
     if result.gbps is None or result.roof_share is None:
@@ -60,14 +118,14 @@ def _percent(share: float) -> str:
     return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
 
 
-def _notes(results: Sequence[Comparison]) -> list[Text]:
-    """Why libraries did not do a case, one line a reason."""
+def _notes(results: Sequence[Measurement]) -> list[Text]:
+    """Why libraries did not do a case, one line per reason."""
     reasons = dict.fromkeys((result.engine, result.refused) for result in results if result.refused)
     return [Text(f"{engine} {reason}", "dim") for engine, reason in reasons]
 
 
-def draw(results: Sequence[Comparison], file: IO[bytes], format: str) -> None:
-    """Write a picture to ``file``: one panel a dtype, each engine's share of the copy roof at every case.
+def draw(results: Sequence[Measurement], file: IO[bytes], format: str) -> None:
+    """Write a picture to ``file``: one panel per dtype, each engine's share of the copy roof at every case.
 
     Args:
         results: of `cornerturn.measure.compare`.

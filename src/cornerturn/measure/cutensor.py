@@ -4,16 +4,19 @@ Types and constants: https://docs.nvidia.com/cuda/cutensor/latest/api/index.html
 """
 
 import ctypes
+import math
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from cornerturn.errors import DeviceError
+from cornerturn.op.strided_view import StridedView, c_order
 
 ALIGNMENT = 128
-"""Bytes on whose multiples the arrays begin; the plan may rely on it."""
+"""Bytes on whose multiples arrays begin, but for the input's first element; the plan may rely on it."""
 
-_TYPES = {"float16": 2, "bfloat16": 14, "float32": 0, "float64": 1, "complex128": 5}  # CUTENSOR_R_16F and so on
+# CUTENSOR_R_16F and so on
+_TYPES = {"float16": 2, "bfloat16": 14, "float32": 0, "float64": 1, "complex64": 4, "complex128": 5}
 _DOUBLE = ("float64", "complex128")
 _IDENTITY = 1  # CUTENSOR_OP_IDENTITY
 _DEFAULT_ALGORITHM = -1  # CUTENSOR_ALGO_DEFAULT
@@ -56,12 +59,12 @@ class CuTensor:
         """Return whether elements of ``dtype`` can be permuted; those of one byte cannot."""
         return dtype in _TYPES
 
-    def permutation(self, dtype: str, shape: Sequence[int], axes: Sequence[int]) -> "Permutation":
-        """Return the default plan for a C-contiguous input and output.
+    def permutation(self, dtype: str, x: StridedView, axes: Sequence[int]) -> "Permutation":
+        """Return the default plan for a C-contiguous output.
 
         Args:
             dtype: one that `takes` accepts.
-            shape: of the input.
+            x: the input; its ``pointer`` counts from a multiple of `ALIGNMENT`.
             axes: axis ``axes[i]`` of the input becomes axis i of the output.
 
         Raises:
@@ -70,13 +73,14 @@ class CuTensor:
         compute = "CUTENSOR_COMPUTE_DESC_64F" if dtype in _DOUBLE else "CUTENSOR_COMPUTE_DESC_32F"
         made: _Made = []
         try:
-            source, target = (self._tensor(made, dtype, extents) for extents in (shape, [shape[axis] for axis in axes]))
+            y = c_order(x.permuted(axes).shape, x.itemsize)
+            source, target = (self._tensor(made, dtype, view) for view in (x, y))
             operation = self._create(
                 made,
                 "Permutation",
                 "OperationDescriptor",
                 source,
-                _array(ctypes.c_int32, range(len(shape))),
+                _array(ctypes.c_int32, range(len(axes))),
                 ctypes.c_int(_IDENTITY),
                 target,
                 _array(ctypes.c_int32, axes),
@@ -93,16 +97,16 @@ class CuTensor:
         weakref.finalize(permutation, _destroy, self._library, made).atexit = False  # the device may be gone by then
         return permutation
 
-    def _tensor(self, made: "_Made", dtype: str, shape: Sequence[int]) -> ctypes.c_void_p:
+    def _tensor(self, made: "_Made", dtype: str, view: StridedView) -> ctypes.c_void_p:
         return self._create(
             made,
             "TensorDescriptor",
             "TensorDescriptor",
-            ctypes.c_uint32(len(shape)),
-            _array(ctypes.c_int64, shape),
-            _array(ctypes.c_int64, c_strides(shape)),
+            ctypes.c_uint32(len(view.shape)),
+            _array(ctypes.c_int64, view.shape),
+            _array(ctypes.c_int64, (stride // view.itemsize for stride in view.strides)),
             ctypes.c_int(_TYPES[dtype]),
-            ctypes.c_uint32(ALIGNMENT),
+            ctypes.c_uint32(math.gcd(ALIGNMENT, view.pointer)),
         )
 
     def _create(self, made: "_Made", name: str, kind: str, *arguments: Any) -> ctypes.c_void_p:
@@ -140,8 +144,8 @@ class Permutation:
     def __init__(self, cutensor: CuTensor, plan: ctypes.c_void_p, dtype: str) -> None:
         self._cutensor = cutensor
         self._plan = plan
-        # One, of the type that cuTENSOR computes in; complex where the elements are.
-        self._one = _array(ctypes.c_double, (1, 0)) if dtype in _DOUBLE else _array(ctypes.c_float, (1,))
+        # One, of the type that cuTENSOR computes in; where that is real, the imaginary part is not read.
+        self._one = _array(ctypes.c_double if dtype in _DOUBLE else ctypes.c_float, (1, 0))
 
     def __call__(self, x: int, y: int, stream: int) -> None:
         """Put the permutation of the elements at ``x`` to ``y`` on ``stream``; all three are addresses.
@@ -151,19 +155,6 @@ class Permutation:
         """
         pointers = (ctypes.c_void_p(x), ctypes.c_void_p(y), ctypes.c_void_p(stream))
         self._cutensor.call("cutensorPermute", self._plan, self._one, *pointers)
-
-
-def c_strides(shape: Sequence[int]) -> list[int]:
-    """Return the elements from one to the next along each axis of a C-contiguous array.
-
-    Example:
-        >>> c_strides((2, 3, 4))
-        [12, 4, 1]
-    """
-    strides = [1]
-    for extent in shape[:0:-1]:
-        strides.append(strides[-1] * extent)
-    return strides[::-1]
 
 
 def _constant(library: Any, name: str) -> ctypes.c_void_p:

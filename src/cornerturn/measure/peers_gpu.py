@@ -5,71 +5,21 @@ graph; JAX cannot, as it has streams and memory of its own.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from cornerturn.errors import MissingExtraError
-from cornerturn.gpu import Buffer, Device
+from cornerturn.gpu import Device
 from cornerturn.measure import cutensor
-from cornerturn.measure.cases import Case, held_as
-from cornerturn.op.engines import move_on_gpu
-from cornerturn.op.strided_view import AnyArray, StridedView, c_order
+from cornerturn.measure.cases import held_as
+from cornerturn.measure.peers import Library, Peer
+from cornerturn.measure.stage import Bytes, Stage, moved_by
+from cornerturn.op.gpu import engine
+from cornerturn.op.strided_view import StridedView
 from cornerturn.op.transpose import transpose
-
-
-@dataclass(frozen=True, slots=True)
-class Bytes:
-    """The first ``nbytes`` bytes of a buffer, as other libraries take them: without a copy."""
-
-    buffer: Buffer
-    nbytes: int
-
-    @property
-    def address(self) -> int:
-        """Of the first byte."""
-        return self.buffer.address
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, object]:
-        """https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html, version 3."""
-        return {"version": 3, "typestr": "|u1", "data": (self.address, False), "shape": (self.nbytes,), "strides": None}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One input and one output."""
-
-    x: Bytes
-    y: Bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A case laid out on a device.
-
-    Attributes:
-        device: its context is current.
-        case: shape and permutation.
-        dtype: of the elements, by name.
-        x: the input on the host, in the dtype that `held_as` says.
-        places: copies of the input, each with an output.
-    """
-
-    device: Device
-    case: Case
-    dtype: str
-    x: AnyArray
-    places: tuple[Place, ...]
-
-    @property
-    def turned(self) -> tuple[int, ...]:
-        """Shape of the output."""
-        return tuple(self.case.shape[axis] for axis in self.case.axes)
-
 
 Enqueue = Callable[[int, int], None]
 """``enqueue(place, stream)`` puts one transpose, from x to y of a place, on a stream (an integer), and does not wait.
@@ -92,53 +42,8 @@ class Dispatch:
     address: Callable[[Any], int]
 
 
-GpuPrepare = Callable[[Stage], Enqueue | Dispatch | str]
+Prepare = Callable[[Stage], Enqueue | Dispatch | str]
 """From a case to its work, or to the reason why the library cannot do it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """A library that is there: its version, and what prepares its work."""
-
-    version: str
-    prepare: GpuPrepare
-
-
-@dataclass(frozen=True, slots=True)
-class GpuPeer:
-    """A library to compare with.
-
-    Attributes:
-        name: as shown.
-        package: what pip installs.
-        load: imports it; any exception if it cannot be used.
-    """
-
-    name: str
-    package: str
-    load: Callable[[Device], Library]
-
-    def open(self, device: Device) -> Library:
-        """Return the library, ready for work on ``device``.
-
-        Raises:
-            MissingExtraError: it is not installed, or of no use here.
-        """
-        try:
-            with device.current():
-                return self.load(device)
-        except ImportError as error:
-            raise MissingExtraError(f"{self.name} is not installed: pip install '{self.package}'") from error
-        except Exception as error:  # whatever a library raises whose own libraries or device are not there
-            reason = first_line(error)
-            message = f"{self.name} cannot use this GPU ({reason}): pip install '{self.package}'"
-            raise MissingExtraError(message) from error
-
-
-def first_line(error: Exception) -> str:
-    """Return what an exception says, in one line of bounded length."""
-    lines = str(error).strip().splitlines()
-    return (lines[0] if lines else type(error).__name__)[:200]
 
 
 def ours(stage: Stage) -> Enqueue:
@@ -155,18 +60,13 @@ def ours(stage: Stage) -> Enqueue:
 
 
 def _through_engine(stage: Stage) -> Enqueue:
-    itemsize, axes, ordinal = held_as(stage.dtype).itemsize, stage.case.axes, stage.device.facts.ordinal
-    source, target = c_order(stage.case.shape, itemsize), c_order(stage.turned, itemsize)
+    x, y, ordinal = stage.x.permuted(stage.case.axes), stage.y, stage.device.facts.ordinal
 
     def enqueue(place: int, stream: int) -> None:
-        x, y = stage.places[place].x.address, stage.places[place].y.address
-        move_on_gpu(_at(source, x).permuted(axes), _at(target, y), stream, ordinal)
+        array, out = stage.places[place].array, stage.places[place].y
+        engine.run(moved_by(x, array.address), moved_by(y, out.address), stream, ordinal)
 
     return enqueue
-
-
-def _at(view: StridedView, pointer: int) -> StridedView:
-    return StridedView(pointer, view.itemsize, view.shape, view.strides)
 
 
 class _NoGpuError(Exception):
@@ -185,12 +85,15 @@ def _torch_work(torch: Any, stage: Stage, call: Callable[[Any, Any], object]) ->
     torch.cuda.empty_cache()  # what a compiler's trials left there
     device = torch.device("cuda", stage.device.facts.ordinal)
 
-    def tensor(memory: Bytes, shape: tuple[int, ...]) -> Any:
+    def tensor(memory: Bytes, view: StridedView) -> Any:
         # A storage of its own, so that the tensor is nobody's view: torch.compile looks at what views share.
         storage = torch.as_tensor(memory, device=device).untyped_storage()
-        return torch.empty(0, dtype=getattr(torch, stage.dtype), device=device).set_(storage, 0, shape)
+        first, *strides = (nbytes // view.itemsize for nbytes in (view.pointer, *view.strides))
+        empty = torch.empty(0, dtype=getattr(torch, stage.dtype), device=device)
+        return empty.set_(storage, first, view.shape, strides)
 
-    pairs = [(tensor(place.x, stage.case.shape), tensor(place.y, stage.turned)) for place in stage.places]
+    x, y = stage.x, stage.y
+    pairs = [(tensor(place.array, x), tensor(place.y, y)) for place in stage.places]
 
     def enqueue(place: int, stream: int) -> None:
         with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device)):
@@ -199,7 +102,7 @@ def _torch_work(torch: Any, stage: Stage, call: Callable[[Any, Any], object]) ->
     return enqueue
 
 
-def _pytorch(_: Device) -> Library:
+def _pytorch(_: Device) -> Library[Prepare]:
     torch = _torch()
 
     def prepare(stage: Stage) -> Enqueue:
@@ -209,7 +112,7 @@ def _pytorch(_: Device) -> Library:
     return Library(torch.__version__, prepare)
 
 
-def _compiled(_: Device, dynamic: bool) -> Library:
+def _compiled(_: Device, dynamic: bool) -> Library[Prepare]:
     torch = _torch()
 
     def prepare(stage: Stage) -> Enqueue | str:
@@ -227,18 +130,18 @@ def _compiled(_: Device, dynamic: bool) -> Library:
     return Library(torch.__version__, prepare)
 
 
-def _jax(device: Device) -> Library:
+def _jax(device: Device) -> Library[Prepare]:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or it takes three quarters of the memory
     import jax
 
     gpu = jax.devices("cuda")[device.facts.ordinal]
 
     def prepare(stage: Stage) -> Dispatch:
-        axes = stage.case.axes
+        axes, slices = stage.case.axes, stage.case.slices
         with jax.enable_x64(True):
-            first = jax.device_put(stage.x.view(np.dtype(getattr(jax.numpy, stage.dtype))), gpu)
+            first = jax.device_put(stage.download().view(np.dtype(getattr(jax.numpy, stage.dtype))), gpu)
             sources = [first, *(first.copy() for _ in stage.places[1:])]
-            turn = jax.jit(lambda x: jax.numpy.transpose(x, axes)).lower(first).compile()
+            turn = jax.jit(lambda array: jax.numpy.transpose(array[slices], axes)).lower(first).compile()
         return Dispatch(
             call=lambda place: turn(sources[place]),
             wait=lambda y: y.block_until_ready(),
@@ -257,14 +160,12 @@ def _cupy() -> Any:
 
 
 def _cupy_work(cupy: Any, stage: Stage, call: Callable[[Any, Any], object]) -> Enqueue:
-    dtype = held_as(stage.dtype)
-    pairs = [
-        tuple(
-            cupy.asarray(memory).view(dtype).reshape(shape)
-            for memory, shape in ((place.x, stage.case.shape), (place.y, stage.turned))
-        )
-        for place in stage.places
-    ]
+    dtype, case = held_as(stage.dtype), stage.case
+
+    def array(memory: Bytes, shape: tuple[int, ...]) -> Any:
+        return cupy.asarray(memory).view(dtype).reshape(shape)
+
+    pairs = [(array(place.array, case.whole)[case.slices], array(place.y, case.turned)) for place in stage.places]
 
     def enqueue(place: int, stream: int) -> None:
         with cupy.cuda.ExternalStream(stream):
@@ -273,7 +174,7 @@ def _cupy_work(cupy: Any, stage: Stage, call: Callable[[Any, Any], object]) -> E
     return enqueue
 
 
-def _cupy_library(_: Device) -> Library:
+def _cupy_library(_: Device) -> Library[Prepare]:
     cupy = _cupy()
 
     def prepare(stage: Stage) -> Enqueue:
@@ -283,27 +184,28 @@ def _cupy_library(_: Device) -> Library:
     return Library(cupy.__version__, prepare)
 
 
-def _cutensor(_: Device) -> Library:
+def _cutensor(_: Device) -> Library[Prepare]:
     library = cutensor.load()
 
     def prepare(stage: Stage) -> Enqueue | str:
         if not library.takes(stage.dtype):
             return f"does not take {stage.dtype}"
-        permute = library.permutation(stage.dtype, stage.case.shape, stage.case.axes)
+        x = stage.x
+        permute = library.permutation(stage.dtype, x, stage.case.axes)
 
         def enqueue(place: int, stream: int) -> None:
-            permute(stage.places[place].x.address, stage.places[place].y.address, stream)
+            permute(stage.places[place].array.address + x.pointer, stage.places[place].y.address, stream)
 
         return enqueue
 
     return Library(library.version, prepare)
 
 
-GPU_PEERS: Sequence[GpuPeer] = (
-    GpuPeer("PyTorch", "torch", _pytorch),
-    GpuPeer("torch.compile", "torch", partial(_compiled, dynamic=False)),
-    GpuPeer("torch.compile dynamic", "torch", partial(_compiled, dynamic=True)),
-    GpuPeer("JAX", "jax[cuda13]", _jax),
-    GpuPeer("CuPy", "cupy-cuda13x", _cupy_library),
-    GpuPeer("cuTENSOR", "cutensor-cu13", _cutensor),
+GPU_PEERS: tuple[Peer[Prepare], ...] = (
+    Peer("PyTorch", "torch", _pytorch),
+    Peer("torch.compile", "torch", partial(_compiled, dynamic=False)),
+    Peer("torch.compile dynamic", "torch", partial(_compiled, dynamic=True)),
+    Peer("JAX", "jax[cuda13]", _jax),
+    Peer("CuPy", "cupy-cuda13x", _cupy_library),
+    Peer("cuTENSOR", "cutensor-cu13", _cutensor),
 )

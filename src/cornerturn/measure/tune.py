@@ -1,6 +1,6 @@
-"""Find the tiling of a device by measurement: which candidates there are, and which of them wins.
+"""Find the profile of a device by measurement: which candidates there are, and which of them wins.
 
-A kind is one decision of the planner, for example the tile of large aligned matrices. Candidates for it are tilings
+A kind is one decision of the planner, for example the tile of large aligned matrices. Candidates for it are profiles
 that differ in that decision alone; measured is what the planner makes of each, on problems that the decision is for.
 The device is behind the protocol `Bench`.
 """
@@ -14,11 +14,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cornerturn.kernels.moves import UNIT
-from cornerturn.kernels.production import Production, TileShape
-from cornerturn.op.gpu.plan import FEW_WIDE, GROUPED_PITCH, WIDE_BYTES, plan
-from cornerturn.op.gpu.tuned import ELEMENTS, MAX_RESIDENT_THREADS, ROWS_ITEMS, WEAVE_THREADS, Tiling, obeys
+from cornerturn.kernels.kernel import ELEMENT_SIZES
+from cornerturn.kernels.production.axes import UNIT
+from cornerturn.kernels.production.device_code import Production
+from cornerturn.kernels.production.h200 import H200
+from cornerturn.kernels.production.profile import Profile
+from cornerturn.kernels.production.tile import HALO, WIDE_BYTES
+from cornerturn.kernels.production.tile_shape import MAX_RESIDENT_THREADS, TileShape
+from cornerturn.measure.cases import Case
+from cornerturn.op.gpu.plan import plan
+from cornerturn.op.gpu.tuned import WEAVE_THREADS
 from cornerturn.op.problem import Problem, canonical
+from cornerturn.op.strided_view import c_order
 
 MARGIN = 0.01
 """Part of the default's time that a candidate must save, in the lower quartile of the rounds."""
@@ -38,7 +45,7 @@ GROUPS = (None, (8, 8), (16, 16), (2, 64), (4, 32), (8, 32), (32, 8))
 HUGE = 8
 """Times a large problem that the largest one may be."""
 REGISTERS = 65536
-REGISTERS_A_THREAD = (40, 48, 64, 80)
+THREAD_REGISTERS = (40, 48, 64, 80)
 """What the blocks that should be resident may leave each thread of a multiprocessor's registers."""
 
 
@@ -56,7 +63,7 @@ class Scale:
 
     @classmethod
     def of(cls, l2_bytes: int, enough_blocks: int) -> "Scale":
-        """Return the scale of a device with so large an L2 that is busy with so many blocks."""
+        """Return the scale of a device, by the size of its L2 and the blocks that keep it busy."""
         power = 1 << (4 * l2_bytes).bit_length() - 1
         return cls(min(max(power, 32 << 20), 128 << 20), 2048 * enough_blocks)
 
@@ -84,36 +91,22 @@ class Bench(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One permutation of a C-contiguous array."""
-
-    shape: tuple[int, ...]
-    axes: tuple[int, ...] = (1, 0)
-
-    def problem(self, element: int) -> Problem:
-        """Return it for elements of so many bytes."""
-        result = tuple(self.shape[axis] for axis in self.axes)
-        strides = _c_strides(self.shape, element)
-        return canonical(element, result, tuple(strides[axis] for axis in self.axes), _c_strides(result, element))
-
-
-@dataclass(frozen=True, slots=True)
 class Kind:
     """One decision of the planner.
 
     Attributes:
         name: shown to the user.
         cases: problems that it is for, given an element size and a scale.
-        stages: each gives candidates, given the best tiling so far and an element size; later ones refine.
-        show: what a tiling decides for an element size, in a few words.
+        stages: each gives candidates, given the best profile so far and an element size; later ones refine.
+        show: what a profile decides for an element size, in a few words.
         elements: sizes for which there is something to decide.
     """
 
     name: str
     cases: Callable[[int, Scale], Sequence[Case]]
-    stages: tuple[Callable[[Tiling, int], Iterable[Tiling]], ...]
-    show: Callable[[Tiling, int], str]
-    elements: tuple[int, ...] = ELEMENTS
+    stages: tuple[Callable[[Profile, int], Iterable[Profile]], ...]
+    show: Callable[[Profile, int], str]
+    elements: tuple[int, ...] = ELEMENT_SIZES
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +154,12 @@ class Choice:
 
 
 def tune(
-    tiling: Tiling, elements: Sequence[int], scale: Scale, bench: Bench, progress: Callable[[int, str, float], None]
-) -> tuple[Tiling, list[Choice]]:
+    profile: Profile, elements: Sequence[int], scale: Scale, bench: Bench, progress: Callable[[int, str, float], None]
+) -> tuple[Profile, list[Choice]]:
     """Return the default with everything that beats it put in its place, and what was found.
 
     Args:
-        tiling: the default of the device.
+        profile: the default of the device.
         elements: sizes to decide for, in bytes.
         scale: of the problems.
         bench: the device.
@@ -174,20 +167,26 @@ def tune(
     """
     choices = []
     for made, (element, kind) in enumerate(decisions(elements)):
-        problems = [case.problem(element) for case in kind.cases(element, scale)]
+        problems = [problem_of(case, element) for case in kind.cases(element, scale)]
         problems = [problem for problem in problems if problem.nbytes <= bench.room]
-        default, found = tiling, None
+        default, found = profile, None
         for stage, candidates in enumerate(kind.stages if problems else ()):
             progress(made, f"{element} bytes, {kind.name}", stage / len(kind.stages))
-            found = _race([default, tiling, *candidates(tiling, element)], problems, bench) or found
-            tiling = found.tiling if found else tiling
+            found = _race([default, profile, *candidates(profile, element)], problems, bench) or found
+            profile = found.profile if found else profile
         if found:
             moved = [problem.nbytes for problem in problems]
             copy = sum(map(bench.copy_seconds, moved))
-            shown = kind.show(default, element), kind.show(tiling, element)
+            shown = kind.show(default, element), kind.show(profile, element)
             seconds = found.default_seconds, found.seconds
             choices.append(Choice(kind.name, element, *shown, *seconds, copy, 2 * sum(moved)))
-    return tiling, choices
+    return profile, choices
+
+
+def problem_of(case: Case, element: int) -> Problem:
+    """Return the problem of a case for elements of ``element`` bytes."""
+    source = c_order(case.shape, element).permuted(case.axes)
+    return canonical(element, source.shape, source.strides, c_order(source.shape, element).strides)
 
 
 def decisions(elements: Sequence[int]) -> list[tuple[int, Kind]]:
@@ -197,20 +196,20 @@ def decisions(elements: Sequence[int]) -> list[tuple[int, Kind]]:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    tiling: Tiling
+    profile: Profile
     default_seconds: float | None
     seconds: float
 
 
-def _race(tilings: Sequence[Tiling], problems: Sequence[Problem], bench: Bench) -> _Found | None:
-    """Return the fastest of tilings; the first, which is the default, unless another is faster by more than MARGIN.
+def _race(profiles: Sequence[Profile], problems: Sequence[Problem], bench: Bench) -> _Found | None:
+    """Return the fastest of profiles; the first, which is the default, unless another is faster by more than MARGIN.
 
     Those that plan the same are one. None when none of them runs and is right.
     """
-    entrants: dict[object, tuple[Tiling, list[Production]]] = {}
-    for tiling in tilings:
-        plans = [plan(problem, 0, 0, tiling) for problem in problems]
-        entrants.setdefault(tuple(map(identity, plans)), (tiling, plans))
+    entrants: dict[object, tuple[Profile, list[Production]]] = {}
+    for profile in profiles:
+        plans = [plan(problem, 0, 0, profile) for problem in problems]
+        entrants.setdefault(tuple(map(identity, plans)), (profile, plans))
     field = list(entrants.values())
     bench.prepare([production for _, plans in field for production in plans])
 
@@ -249,7 +248,7 @@ def fastest(rounds: NDArray[Any], has_default: bool) -> int:
 def identity(production: Production) -> tuple[object, ...]:
     """Return what tells a launch from others: its kernel and all its arguments."""
     arguments = (item if isinstance(item, str) else item.tobytes() for item in production.launch.arguments)
-    return (production.entry, *production.launch.grid, *arguments)
+    return (production.source, *production.launch.grid, *arguments)
 
 
 def tiles(element: int, ragged: bool, size: tuple[int, int], shares: tuple[int, int]) -> Iterator[TileShape]:
@@ -268,65 +267,60 @@ def tiles(element: int, ragged: bool, size: tuple[int, int], shares: tuple[int, 
             continue
         resident = max(1, REGISTERS // (64 * threads)) if ragged else 1
         shape = TileShape(down * unit, across * unit, micro_rows, threads, resident=resident)
-        if size[0] <= UNIT * unit * down * across <= size[1] and obeys(element, shape, ragged):
+        if size[0] <= UNIT * unit * down * across <= size[1] and not shape.broken_rule(element, HALO if ragged else 0):
             yield shape
 
 
-def _tile_stage(table: str, large: bool) -> Callable[[Tiling, int], Iterator[Tiling]]:
+def _tile_stage(table: str, large: bool) -> Callable[[Profile, int], Iterator[Profile]]:
     """Return the stage that tries tiles in the first place of a table, or else in the place of all others."""
     ragged = table == "ragged"
     size, shares = (LARGE_TILES, LARGE_SHARE) if large else (SMALL_TILES, SMALL_SHARE)
 
-    def candidates(tiling: Tiling, element: int) -> Iterator[Tiling]:
-        first, *rest = getattr(tiling, table)[element]
+    def candidates(profile: Profile, element: int) -> Iterator[Profile]:
+        first, *rest = getattr(profile, table)[element]
         if not large:
-            yield _with(tiling, table, element, (first,))
+            yield _with(profile, table, element, (first,))
         for shape in tiles(element, ragged, size, shares):
             if not large and shape.rows * shape.cols >= first.rows * first.cols:  # would never be taken
                 continue
             shape = replace(shape, wide=first.wide)
-            yield _with(tiling, table, element, (shape, *rest) if large else (first, shape))
+            yield _with(profile, table, element, (shape, *rest) if large else (first, shape))
 
     return candidates
 
 
-def _refine_stage(table: str) -> Callable[[Tiling, int], Iterator[Tiling]]:
+def _refine_stage(table: str) -> Callable[[Profile, int], Iterator[Profile]]:
     """Return the stage that tries prefetches and numbers of resident blocks for the first tile of a table."""
 
-    def candidates(tiling: Tiling, element: int) -> Iterator[Tiling]:
-        first, *rest = getattr(tiling, table)[element]
-        residents = {1, *(max(1, REGISTERS // (registers * first.threads)) for registers in REGISTERS_A_THREAD)}
-        never_wide = table == "ragged" and element <= FEW_WIDE
+    def candidates(profile: Profile, element: int) -> Iterator[Profile]:
+        first, *rest = getattr(profile, table)[element]
+        residents = {1, *(max(1, REGISTERS // (registers * first.threads)) for registers in THREAD_REGISTERS)}
+        never_wide = table == "ragged" and element in profile.loose_narrow
         for wide, resident in product((False,) if never_wide else (True, False), sorted(residents)):
             if resident * first.threads <= MAX_RESIDENT_THREADS:
-                yield _with(tiling, table, element, (replace(first, wide=wide, resident=resident), *rest))
+                yield _with(profile, table, element, (replace(first, wide=wide, resident=resident), *rest))
 
     return candidates
 
 
-def _group_stage(tiling: Tiling, element: int) -> Iterator[Tiling]:
+def _group_stage(profile: Profile, element: int) -> Iterator[Profile]:
     for group in GROUPS:
-        others = {size: pair for size, pair in tiling.groups.items() if size != element}
-        yield replace(tiling, groups=others | ({element: group} if group else {}))
+        others = {size: pair for size, pair in profile.groups.items() if size != element}
+        yield replace(profile, groups=others | ({element: group} if group else {}))
 
 
-def _weave_stage(tiling: Tiling, element: int) -> Iterator[Tiling]:
+def _weave_stage(profile: Profile, element: int) -> Iterator[Profile]:
     for threads in WEAVE_THREADS:
-        yield _with(tiling, "weave_threads", element, threads)
+        yield _with(profile, "weave_threads", element, threads)
 
 
-def _rows_stage(tiling: Tiling, element: int) -> Iterator[Tiling]:
-    for items in ROWS_ITEMS:
-        yield _with(tiling, "rows_items", element, items)
-
-
-def _with(tiling: Tiling, table: str, element: int, value: object) -> Tiling:
-    changed: dict[str, Any] = {table: {**getattr(tiling, table), element: value}}
-    return replace(tiling, **changed)
+def _with(profile: Profile, table: str, element: int, value: object) -> Profile:
+    changed: dict[str, Any] = {table: {**getattr(profile, table), element: value}}
+    return replace(profile, **changed)
 
 
 def _sides(nbytes: int, element: int) -> tuple[int, int]:
-    """Return rows and columns, powers of two, of a matrix of so many bytes, a power of two as well."""
+    """Return rows and columns of a matrix of ``nbytes`` bytes; all of them are powers of two."""
     power = (nbytes // element).bit_length() - 1
     return 1 << (power + 1) // 2, 1 << power // 2
 
@@ -340,42 +334,37 @@ def _aligned(element: int, scale: Scale) -> list[Case]:
     """Rows a power of two apart, rows that are not, and a batch; all begin where a wide read does."""
     rows, cols = _sides(scale.large, element)
     return [
-        Case((rows, cols)),
-        Case((rows - 160, cols + 3 * WIDE_BYTES // element)),
+        Case((rows, cols), (1, 0)),
+        Case((rows - 160, cols + 3 * WIDE_BYTES // element), (1, 0)),
         Case((_batch(element, scale), 1024, 1024), (0, 2, 1)),
     ]
 
 
 def _aligned_huge(element: int, scale: Scale) -> list[Case]:
     """A matrix that tiles are grouped in, if there is room."""
-    side = GROUPED_PITCH // element
-    return [Case((side, side))] if side * side * element <= HUGE * scale.large else []
+    side = H200.group_pitch // element
+    return [Case((side, side), (1, 0))] if side * side * element <= HUGE * scale.large else []
 
 
 def _aligned_small(element: int, scale: Scale) -> list[Case]:
     sides = [math.isqrt(times * scale.small // element) // 32 * 32 for times in (1, 3)]
-    return [Case((side, side)) for side in sides]
+    return [Case((side, side), (1, 0)) for side in sides]
 
 
 def _ragged(element: int, scale: Scale) -> list[Case]:
     rows, cols = _sides(scale.large, element)
-    return [Case((rows - 1, cols + 1)), Case((_batch(element, scale), 1023, 1025), (0, 2, 1))]
+    return [Case((rows - 1, cols + 1), (1, 0)), Case((_batch(element, scale), 1023, 1025), (0, 2, 1))]
 
 
 def _ragged_small(element: int, scale: Scale) -> list[Case]:
-    return [Case((rows - 1, cols + 1)) for rows, cols in (case.shape for case in _aligned_small(element, scale))]
+    return [
+        Case((rows - 1, cols + 1), (1, 0)) for rows, cols in (case.shape for case in _aligned_small(element, scale))
+    ]
 
 
 def _short_axis(element: int, scale: Scale) -> list[Case]:
     long = scale.large // (4 * element)
-    return [Case((long, 3)), Case((3, long)), Case((long // 2, 8))]
-
-
-def _whole_rows(element: int, scale: Scale) -> list[Case]:
-    """Heads of an attention, and rows of 512 bytes in another order."""
-    side = math.isqrt(scale.large // (32 * element))
-    heads = max(1, scale.large // (2048 * 16 * 16 * element))
-    return [Case((heads, 2048, 16, 16), (0, 2, 1, 3)), Case((side, side, 32), (1, 0, 2))]
+    return [Case((long, 3), (1, 0)), Case((3, long), (1, 0)), Case((long // 2, 8), (1, 0))]
 
 
 def _show_tile(shape: TileShape) -> str:
@@ -385,21 +374,17 @@ def _show_tile(shape: TileShape) -> str:
     return ", ".join(parts)
 
 
-def _show_tiles(table: str, large: bool) -> Callable[[Tiling, int], str]:
-    def show(tiling: Tiling, element: int) -> str:
-        first, *rest = getattr(tiling, table)[element]
+def _show_tiles(table: str, large: bool) -> Callable[[Profile, int], str]:
+    def show(profile: Profile, element: int) -> str:
+        first, *rest = getattr(profile, table)[element]
         return "; ".join(map(_show_tile, [first] if large else rest)) or "as large"
 
     return show
 
 
-def _show_group(tiling: Tiling, element: int) -> str:
-    group = tiling.groups.get(element)
+def _show_group(profile: Profile, element: int) -> str:
+    group = profile.groups.get(element)
     return f"groups of {group[0]}x{group[1]} tiles" if group else "no groups"
-
-
-def _c_strides(shape: Sequence[int], element: int) -> tuple[int, ...]:
-    return tuple(element * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 KINDS = (
@@ -408,7 +393,6 @@ KINDS = (
     Kind("aligned, small", _aligned_small, (_tile_stage("aligned", False),), _show_tiles("aligned", False)),
     Kind("ragged", _ragged, (_tile_stage("ragged", True), _refine_stage("ragged")), _show_tiles("ragged", True)),
     Kind("ragged, small", _ragged_small, (_tile_stage("ragged", False),), _show_tiles("ragged", False)),
-    Kind("short axis", _short_axis, (_weave_stage,), lambda tiling, e: f"{tiling.weave_threads[e]} threads"),
-    Kind("whole rows", _whole_rows, (_rows_stage,), lambda tiling, e: f"{tiling.rows_items[e]} a thread", (16,)),
+    Kind("short axis", _short_axis, (_weave_stage,), lambda profile, e: f"{profile.weave_threads[e]} threads"),
 )
 """Every decision; those further down build on those above."""

@@ -3,21 +3,21 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cornerturn.errors import CompileError, DeviceError
-from cornerturn.gpu import Buffer, Device, time_launches
-from cornerturn.kernels.moves import UNIT
-from cornerturn.kernels.production import Production, rows
-from cornerturn.measure.bits import Bits
+from cornerturn.gpu import Device, DeviceFacts, Launcher, time_launches
+from cornerturn.kernels.controls import COPY, COPY_SOURCE
+from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.kernel import CudaSource
+from cornerturn.kernels.production.axes import UNIT
+from cornerturn.kernels.production.device_code import Production
+from cornerturn.measure.pattern import Outputs, Pattern
 from cornerturn.measure.tune import HUGE, Bench, Choice, Scale, decisions, identity, tune
-from cornerturn.op.gpu.engine import Launcher, forget_plans, target_of
-from cornerturn.op.gpu.tuned import Target, default_for, forget, store
+from cornerturn.op.gpu.engine import forget_plans, launcher
+from cornerturn.op.gpu.tuned import default_for, forget, store
 from cornerturn.op.problem import Problem
+from cornerturn.op.strided_view import StridedView
 from cornerturn.toolchain import Module
 from cornerturn.toolchain.nvrtc import compile_with_nvrtc
 
@@ -27,12 +27,8 @@ PLACE_BYTES = 512
 GUARD_BYTES = 4096
 """Behind an output, where nothing may be written."""
 MEMORY_SHARE = 0.25
-"""Part of the free memory that x and y may take each; what y should hold takes as much and a half."""
-UNTOUCHED = 0xA5
+"""Part of the free memory that x and y may take each."""
 COMPILERS = 8
-MAX_PROBLEMS = 3
-"""Of one decision: what y should hold is kept on the device for each."""
-REFERENCE_BLOCK = 512
 
 
 def tune_device(
@@ -43,7 +39,7 @@ def tune_device(
     Args:
         device: where to measure.
         elements: sizes in bytes.
-        progress: told how many of all `tuning.decisions` are made, which is at work, and what part of it is done.
+        progress: told how many of all `decisions` are made, which is at work, and what part of it is done.
 
     Yields:
         what was found for one size, once that is kept.
@@ -52,13 +48,16 @@ def tune_device(
         DeviceError: the device fails.
         UsageError: the cache cannot be written.
     """
-    target = target_of(device.facts.ordinal)
-    scale = Scale.of(device.facts.l2_bytes, default_for(target).enough_blocks)
-    yield from tune_target(target, elements, scale, DeviceBench(device, scale), progress)
+    scale = Scale.of(device.facts.l2_bytes, default_for(device.facts).enough_blocks)
+    yield from tune_by(device.facts, elements, scale, DeviceBench(device, scale), progress)
 
 
-def tune_target(
-    target: Target, elements: Sequence[int], scale: Scale, bench: Bench, progress: Callable[[int, str, float], None]
+def tune_by(
+    device: DeviceFacts,
+    elements: Sequence[int],
+    scale: Scale,
+    bench: Bench,
+    progress: Callable[[int, str, float], None],
 ) -> Iterator[list[Choice]]:
     """Do as `tune_device` does, by what ``bench`` measures.
 
@@ -72,24 +71,24 @@ def tune_target(
         def advance(made: int, label: str, part: float, before: int = before) -> None:
             progress(before + made, label, part)
 
-        tiling, choices = tune(default_for(target), [element], scale, bench, advance)
+        profile, choices = tune(default_for(device), [element], scale, bench, advance)
         if not choices:
-            raise DeviceError(f"no kernel for elements of {element} bytes runs and is right on {target.name}")
-        store(target, tiling, [element])
+            raise DeviceError(f"no kernel for elements of {element} bytes runs and is right on {device.name}")
+        store(device, profile, [element])
         forget_plans()
         before += len(decisions([element]))
         yield choices
 
 
-def untune(target: Target) -> bool:
+def untune(device: DeviceFacts) -> bool:
     """Forget what was tuned for a device, from now on; returns whether there was something."""
-    forgotten = forget(target)
+    forgotten = forget(device)
     forget_plans()
     return forgotten
 
 
 class DeviceBench:
-    """A CUDA device as `tuning.Bench`; arrays alternate between so many places that they pass L2.
+    """A CUDA device as a `Bench`; arrays alternate between enough places to pass L2.
 
     Raises:
         DeviceError: the device has no memory left, or fails altogether.
@@ -100,23 +99,20 @@ class DeviceBench:
         self._arch = device.facts.arch
         wanted = max(HUGE * scale.large, 6 * device.facts.l2_bytes)
         self.room = int(min(wanted, MEMORY_SHARE * device.free_bytes())) // PLACE_BYTES * PLACE_BYTES
-        self._bytes = np.frombuffer(np.random.default_rng(0).bytes(self.room), np.uint8)
-        self._x = device.upload(self._bytes)
+        self._x = device.allocate(self.room)
         self._y = device.allocate(self.room + GUARD_BYTES)
-        self._bits = Bits(device)
-        self._guard = device.upload(np.full(GUARD_BYTES, UNTOUCHED, np.uint8))
-        self._guard_inverse = device.upload(np.full(GUARD_BYTES, ~np.uint8(UNTOUCHED)))
-        self._modules: dict[str, Module | None] = {}
+        self._pattern = Pattern(device)
+        self._pattern.lay(self._x)
+        self._modules: dict[CudaSource, Module | None] = {}
         self._launchers: dict[object, Launcher | None] = {}
         self._right: dict[object, bool] = {}
-        self._references: dict[Problem, Buffer] = {}
         self._copies: dict[int, float] = {}
 
     def prepare(self, productions: Sequence[Production]) -> None:
         """Compile kernels side by side; the cache keeps none of them, as most will not win."""
-        new = {production.entry: production for production in productions if production.entry not in self._modules}
+        new = dict.fromkeys(each.source for each in productions if each.source not in self._modules)
         with ThreadPoolExecutor(min(COMPILERS, os.cpu_count() or 1)) as pool:
-            self._modules.update(zip(new, pool.map(self._compiled, new.values()), strict=True))
+            self._modules.update(zip(new, pool.map(self._compiled, new), strict=True))
 
     def seconds(self, production: Production, problem: Problem) -> float | None:
         """Return the median time of one launch; None where the kernel does not compile or is refused."""
@@ -134,7 +130,7 @@ class DeviceBench:
     def copy_seconds(self, nbytes: int) -> float:
         """Return the time of the faster of a 16-byte copy kernel and the driver's copy."""
         if nbytes not in self._copies:
-            kernel = Launcher(rows(UNIT, [(max(1, nbytes // UNIT), UNIT, UNIT)]), self._arch)
+            kernel = launcher(Production(COPY_SOURCE, COPY.launch(max(1, nbytes // UNIT), 4)), self._arch)
             times = [self._timed(way, nbytes) for way in (kernel, _driver_copy(nbytes))]
             ran = [seconds for seconds in times if seconds is not None]
             if not ran:
@@ -142,9 +138,9 @@ class DeviceBench:
             self._copies[nbytes] = min(ran)
         return self._copies[nbytes]
 
-    def _compiled(self, production: Production) -> Module | None:
+    def _compiled(self, source: CudaSource) -> Module | None:
         try:
-            return compile_with_nvrtc(production.source, self._arch)
+            return compile_with_nvrtc(source, self._arch)
         except CompileError:
             return None
 
@@ -152,15 +148,15 @@ class DeviceBench:
         key = identity(production)
         if key not in self._launchers:
             self.prepare([production])
-            module = self._modules[production.entry]
+            module = self._modules[production.source]
             try:
-                self._launchers[key] = Launcher(production, self._arch, module) if module else None
+                self._launchers[key] = launcher(production, self._arch, module) if module else None
             except DeviceError:
                 self._launchers[key] = None
         return self._launchers[key]
 
     def _timed(self, launch: Callable[[int, int, int], Any], nbytes: int) -> float | None:
-        span = -(-nbytes // PLACE_BYTES) * PLACE_BYTES
+        span = ceil_div(nbytes, PLACE_BYTES) * PLACE_BYTES
         places = max(1, self.room // span)
         turn = 0
 
@@ -177,42 +173,28 @@ class DeviceBench:
             return None
 
     def _writes(self, launch: Launcher, problem: Problem) -> bool:
-        y, nbytes, expected = self._y.address, problem.nbytes, self._reference(problem)
-        self._bits.spoil(y, expected, nbytes)
-        self._bits.spoil(y + nbytes, self._guard_inverse, GUARD_BYTES)
+        y = self._y.address
+        expected = Outputs(y, expected_of(problem))
+        guard = Outputs(y + problem.nbytes, StridedView(problem.nbytes, 1, (GUARD_BYTES,), (1,)))
+        self._pattern.lay(self._y)
+        self._pattern.spoil(expected)
         try:
             with self._device.current():
                 launch(self._x.address, y, int(self._device.stream.handle))
         except DeviceError:
             self._device.free_bytes()
             return False
-        return self._bits.equal([y], expected, nbytes) and self._bits.equal([y + nbytes], self._guard, GUARD_BYTES)
-
-    def _reference(self, problem: Problem) -> Buffer:
-        if problem not in self._references:
-            if len(self._references) >= MAX_PROBLEMS:  # those of another decision
-                self._references.clear()
-            self._references[problem] = self._device.upload(moved(self._bytes, problem))
-        return self._references[problem]
+        return self._pattern.found_in(expected) and self._pattern.found_in(guard)
 
 
-def moved(x: NDArray[np.uint8], problem: Problem) -> NDArray[np.uint8]:
-    """Return the bytes of y, C-contiguous, that a problem without offsets makes of those of x."""
-    elements = x[: len(x) // problem.itemsize * problem.itemsize].view(f"V{problem.itemsize}")
-    view = np.lib.stride_tricks.as_strided(elements, problem.shape, problem.strides_in, writeable=False)
-    y = np.empty(problem.shape, elements.dtype)
-    # NumPy goes along y alone: in blocks it meets a page of x more than once while it knows where that lies.
-    cut = {len(problem.shape) - 1, min(range(len(problem.shape)), key=problem.strides_in.__getitem__)}
-    steps = [REFERENCE_BLOCK if axis in cut else extent for axis, extent in enumerate(problem.shape)]
-    for corner in product(*(range(0, extent, step) for extent, step in zip(problem.shape, steps, strict=True))):
-        block = tuple(slice(begin, begin + step) for begin, step in zip(corner, steps, strict=True))
-        y[block] = view[block]
-    return y.reshape(-1).view(np.uint8)
+def expected_of(problem: Problem) -> StridedView:
+    """Return the elements of x, at address 0, in the order in which y, C-contiguous, holds them."""
+    return StridedView(0, problem.itemsize, problem.shape, problem.strides_in)
 
 
 def _driver_copy(nbytes: int) -> Callable[[int, int, int], Any]:
     from cuda.bindings import driver
 
-    from cornerturn.gpu.device import check
+    from cornerturn.gpu.driver import check
 
     return lambda x, y, stream: check(driver.cuMemcpyDtoDAsync(y, x, nbytes, stream))

@@ -18,15 +18,12 @@ from numpy.lib import format as npy
 
 from cornerturn.errors import UsageError
 from cornerturn.files import NpyHeader, read_npy_header, refuse, replacing, write_utf8_header
-from cornerturn.op.engines import move_on_cpu
+from cornerturn.op.engines import move
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import AnyArray, StridedView, check_ndim, empty_c_order, normalized_axes
 
 DEFAULT_MEMORY = 1 << 30
 MIN_MEMORY = 1 << 20
-
-Step = Callable[[float], None]
-"""Told about progress: the share of the work that is done, 0 to 1."""
 
 _BUFFER_SHARE = 3 / 8  # of the memory, for each of two buffers; the rest is for Python and the compiled engine
 _CALL_BYTES = 1 << 24  # read or written by one call, so that progress is seen and an interrupt is heard
@@ -39,7 +36,7 @@ def transpose_file(
     *,
     force: bool = False,
     memory: int = DEFAULT_MEMORY,
-    step: Step = lambda share: None,
+    step: Callable[[float], None] = lambda share: None,
 ) -> NpyHeader:
     """Write the array of one ``.npy`` file into another with its axes permuted, in C order.
 
@@ -50,8 +47,8 @@ def transpose_file(
         target: path to write to.
         axes: axis ``axes[i]`` of the input becomes axis i of the output; None reverses them.
         force: whether a file at ``target`` may be replaced.
-        memory: bytes that the process may hold at most, about; the longer the runs, the faster.
-        step: told about progress.
+        memory: bytes that the process may hold, approximately. More memory means longer runs, which are faster.
+        step: told about progress: the share of the work that is done, 0 to 1.
 
     Returns:
         The header of the output.
@@ -84,18 +81,18 @@ class _File:
         self._descriptor, self._offset = file.fileno(), offset
 
     def read(self, start: int, memory: memoryview) -> int:
-        """Fill the beginning of ``memory`` from byte ``start`` on; return how many bytes were read."""
+        """Fill the beginning of ``memory`` with what starts at byte ``start``; return the number of bytes read."""
         done = os.preadv(self._descriptor, [memory[:_CALL_BYTES]], self._offset + start)
         if done == 0:
             raise UsageError("the input became shorter while it was read: leave it alone and try again")
         return done
 
     def write(self, start: int, memory: memoryview) -> int:
-        """Write the beginning of ``memory`` at byte ``start``; return how many bytes were written."""
+        """Write the beginning of ``memory`` at byte ``start``; return the number of bytes written."""
         return os.pwrite(self._descriptor, memory[:_CALL_BYTES], self._offset + start)
 
 
-def _move(problem: Problem, infile: _File, outfile: _File, memory: int, step: Step) -> None:
+def _move(problem: Problem, infile: _File, outfile: _File, memory: int, step: Callable[[float], None]) -> None:
     """Move every element, box by box."""
     box = box_shape(problem, int(memory * _BUFFER_SHARE))
     buffers = [empty_c_order((prod(box) * problem.itemsize,), np.dtype(np.uint8)) for _ in range(2)]
@@ -114,7 +111,7 @@ def _move(problem: Problem, infile: _File, outfile: _File, memory: int, step: St
         ]
         for start, place, count in _runs(boxes[0], origin, problem.strides_in):
             _transfer(infile.read, start, buffers[0][place : place + count], advance)
-        move_on_cpu(*boxes)
+        move(boxes[0], boxes[1])
         for start, place, count in _runs(boxes[1], origin, problem.strides_out):
             _transfer(outfile.write, start, buffers[1][place : place + count], advance)
 
@@ -122,7 +119,7 @@ def _move(problem: Problem, infile: _File, outfile: _File, memory: int, step: St
 def _transfer(
     call: Callable[[int, memoryview], int], start: int, run: AnyArray, advance: Callable[[int], None]
 ) -> None:
-    """Read or write one run; a call may do less than it is asked for."""
+    """Read or write one run; a call may transfer less than was asked for."""
     rest = run.data
     while rest:
         count = call(start, rest)
@@ -133,9 +130,9 @@ def _transfer(
 def box_shape(problem: Problem, nbytes: int) -> tuple[int, ...]:
     """Return the extents of the box to move at once: at most ``nbytes``, its runs in both files about equally long.
 
-    The run in a file is what of the box lies together there: it ends at the first axis, from the innermost outwards,
-    that the box does not span. Doubling the box along that axis doubles the run, so the shorter run is always the one
-    that grows.
+    The run in a file is the part of the box that is contiguous there: it ends at the first axis, from the innermost
+    outwards, that the box does not span. Doubling the box along that axis doubles the run, so the shorter run is always
+    the one that grows.
 
     Example:
         >>> box_shape(canonical(4, (4096, 4096), (4, 4 * 4096), (4 * 4096, 4)), 1 << 20)
@@ -164,7 +161,7 @@ def box_shape(problem: Problem, nbytes: int) -> tuple[int, ...]:
 
 
 def _packed(buffer: AnyArray, itemsize: int, shape: tuple[int, ...], like: Sequence[int]) -> StridedView:
-    """Return the view of a box that lies packed in a buffer, its axes in memory as the strides ``like`` order them."""
+    """Return the view of a box packed in a buffer, its axes in memory as the strides ``like`` order them."""
     strides, step = [0] * len(shape), itemsize
     for axis in sorted(range(len(shape)), key=like.__getitem__):
         strides[axis] = step
@@ -173,7 +170,7 @@ def _packed(buffer: AnyArray, itemsize: int, shape: tuple[int, ...], like: Seque
 
 
 def _runs(box: StridedView, origin: Sequence[int], strides: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
-    """Yield each run of a box that lies together in a file: byte in the file, byte in the buffer, length in bytes."""
+    """Yield each run of a box that is contiguous in a file: byte in the file, byte in the buffer, length in bytes."""
     start = sum(at * stride for at, stride in zip(origin, strides, strict=True))
     moves = canonical(box.itemsize, box.shape, strides, box.strides)
     outer, count = moves.axes, moves.itemsize
@@ -201,7 +198,7 @@ def _write_header(file: IO[bytes], header: NpyHeader) -> NpyHeader:
 
 
 def _check_room(target: Path, nbytes: int) -> None:
-    folder = Path(os.path.realpath(target)).parent  # unlike Path.resolve, a circle of links is no error
+    folder = Path(os.path.realpath(target)).parent  # unlike Path.resolve, a circle of links is not an error
     free = shutil.disk_usage(folder).free if folder.is_dir() else nbytes  # a missing folder is refused on writing
     if free < nbytes:
         raise refuse(target, f"the output takes {_size(nbytes)} and its disk has {_size(free)} free")

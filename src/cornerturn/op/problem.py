@@ -1,4 +1,4 @@
-"""The canonical problem: the fewest axes that describe the move, ordered as the output lies in memory.
+"""The canonical problem: the fewest axes that describe the move, in the order of the output's memory.
 
 Everything here is arithmetic on shapes and strides. Two calls that move the same bytes the same way become the same
 ``Problem``, however many axes they were written with.
@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-ELEMENT_BYTES = (16, 8, 4, 2, 1)
-"""The sizes that an element can have in a canonical problem, widest first."""
+from cornerturn.kernels.kernel import ELEMENT_SIZES
 
 
 class Axis(NamedTuple):
@@ -105,6 +104,6 @@ def _fused(axes: Iterable[Axis]) -> list[Axis]:
 def _widened(axes: list[Axis]) -> tuple[int, list[Axis]]:
     """Cut the innermost run of bytes into the widest elements that divide it; ``axes`` ends with an axis of bytes."""
     *outer, run = _fused(axes)
-    element = next(size for size in ELEMENT_BYTES if run.extent % size == 0)
+    element = next(size for size in reversed(ELEMENT_SIZES) if run.extent % size == 0)
     inner = [Axis(run.extent // element, element, element)] if run.extent > element else []
     return element, [*outer, *inner]

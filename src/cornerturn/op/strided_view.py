@@ -1,4 +1,4 @@
-"""Any array becomes one noun: a pointer, a shape and strides. Elements are opaque bytes from here on."""
+"""An array of any library as a pointer, a shape and strides; its elements are opaque bytes."""
 
 import math
 from collections.abc import Mapping, Sequence, Set
@@ -14,6 +14,7 @@ AnyArray = NDArray[Any]
 
 MAX_NDIM = 32
 CACHE_LINE_BYTES = 64
+_NO_AXES = (Set, Mapping, str, bytes, bytearray)  # they may hold integers, but in no order, or not as axes
 _OVERLAP_EFFORT: Any = 100_000  # candidate solutions that NumPy may try before an overlap counts as possible
 
 
@@ -42,8 +43,21 @@ class StridedView:
         return StridedView(self.pointer, self.itemsize, shape, strides, self.owner)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return math.prod(self.shape) * self.itemsize
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Bytes from ``pointer`` to the first byte of all elements, and past their last; 0 and 0 if there are none."""
+        if 0 in self.shape:
+            return 0, 0
+        spans = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides, strict=True)]
+        return sum(span for span in spans if span < 0), sum(span for span in spans if span > 0) + self.itemsize
+
+    @property
     def nested(self) -> bool:
-        """Whether each axis steps over all that the axes of smaller stride span, so that no two elements meet."""
+        """Whether each axis steps over all that the axes of smaller stride span, so that no two elements overlap."""
         span = self.itemsize
         for stride, extent in sorted(
             (abs(stride), extent) for extent, stride in zip(self.shape, self.strides, strict=True)
@@ -54,12 +68,17 @@ class StridedView:
         return True
 
 
-def c_order(shape: tuple[int, ...], itemsize: int) -> StridedView:
-    """Return the view of a C-contiguous array that lies nowhere, to plan with."""
+def c_order(shape: tuple[int, ...], itemsize: int, pointer: int = 0, owner: Any = None) -> StridedView:
+    """Return the view of a C-contiguous array; without ``pointer``, of one to plan with, which has no memory.
+
+    Example:
+        >>> c_order((2, 3, 4), 8).strides
+        (96, 32, 8)
+    """
     strides = [itemsize]
     for extent in shape[:0:-1]:
         strides.append(strides[-1] * extent)
-    return StridedView(0, itemsize, shape, tuple(strides[::-1][-len(shape) :] if shape else ()))
+    return StridedView(pointer, itemsize, shape, tuple(reversed(strides)) if shape else (), owner)
 
 
 def view_of(x: AnyArray) -> StridedView:
@@ -77,13 +96,13 @@ def normalized_axes(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
         ((2, 1, 0), (0, 2, 1))
 
     Raises:
-        UsageError: ``axes`` is no sequence, or not a permutation of the array's axes.
+        UsageError: ``axes`` is not a sequence, or not a permutation of the array's axes.
     """
     if axes is None:
         return tuple(range(ndim - 1, -1, -1))
     try:
-        if isinstance(axes, Set | Mapping | str | bytes | bytearray) or any(isinstance(axis, bool) for axis in axes):
-            raise TypeError  # they hold integers, but in no order, or not as axes
+        if isinstance(axes, _NO_AXES) or any(isinstance(axis, bool) for axis in axes):
+            raise TypeError
         given = tuple(axis.__index__() for axis in axes)
     except (TypeError, AttributeError):
         raise UsageError(f"axes must be a sequence of integers: got {axes!r}") from None
@@ -113,7 +132,7 @@ def check_ndim(ndim: int) -> None:
 def check_destination(source: StridedView, destination: StridedView) -> None:
     """Raise UsageError if elements of ``out`` may share memory with each other, or share it with x.
 
-    An overlap that is too hard to decide counts as one.
+    A pair that is too hard to decide counts as an overlap.
     """
     if not destination.nested:
         raise UsageError(
@@ -136,12 +155,8 @@ def check_destination(source: StridedView, destination: StridedView) -> None:
 
 def bounds(view: StridedView) -> tuple[int, int]:
     """Return the address of a view's first byte, and the one past its last; the same if it is empty."""
-    if 0 in view.shape:
-        return view.pointer, view.pointer
-    reach = [(extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True)]
-    first = view.pointer + sum(step for step in reach if step < 0)
-    last = view.pointer + sum(step for step in reach if step > 0)
-    return first, last + view.itemsize
+    first, past = view.reach
+    return view.pointer + first, view.pointer + past
 
 
 class _Memory:

@@ -6,18 +6,11 @@ from typing import Any
 import numpy as np
 
 from cornerturn.errors import UsageError
-from cornerturn.op.adapters import registry
-from cornerturn.op.cpu.plan import Plan, plan_move, streaming_bytes
-from cornerturn.op.engines import SMALL_BYTES, move_on_cpu
-from cornerturn.op.strided_view import (
-    AnyArray,
-    c_order,
-    check_destination,
-    check_ndim,
-    empty_c_order,
-    normalized_axes,
-    view_of,
-)
+from cornerturn.op.adapters.numpy import ADAPTER as NUMPY
+from cornerturn.op.adapters.numpy import known
+from cornerturn.op.adapters.registry import adapter_of
+from cornerturn.op.cpu.plan import FEW_ELEMENTS, Plan, plan_move
+from cornerturn.op.strided_view import MAX_NDIM, c_order, normalized_axes, view_of
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> Any:
@@ -45,26 +38,13 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
         >>> transpose(x, out=np.empty((3, 2), x.dtype)[::-1]).tolist()
         [[0, 3], [1, 4], [2, 5]]
     """
-    if not isinstance(x, np.ndarray):
-        return registry.transpose(x, axes, out)
-    _check_input(x)
-    order = normalized_axes(axes, x.ndim)
-    view = np.asarray(x).transpose(order)
-    if out is None:
-        if x.nbytes and _is_easy(x, view):  # copy() would give elements of no bytes one
-            return view.copy(order="C")
-        out = empty_c_order(view.shape, x.dtype)
-    else:
-        _check_output(out, view)
-        if not out.flags.c_contiguous or np.may_share_memory(x, out):
-            if _same_elements(view, out):
-                return out
-            check_destination(view_of(x), view_of(out))
-        if _is_easy(x, view):
-            np.copyto(out, view)
-            return out
-    move_on_cpu(view_of(view), view_of(out))
-    return out
+    if type(x) is np.ndarray:
+        few = out is None and axes is None and 0 < x.size <= FEW_ELEMENTS
+        if few and x.itemsize and x.ndim <= MAX_NDIM and not x.dtype.hasobject:  # copy() makes one byte of none
+            return x.T.copy()
+        result = known(x, axes, out)
+        return NUMPY.transpose(x, axes, out) if result is None else result
+    return adapter_of(x).transpose(x, axes, out)
 
 
 def matrix_transpose(x: Any, *, out: Any = None) -> Any:
@@ -81,7 +61,7 @@ def matrix_transpose(x: Any, *, out: Any = None) -> Any:
         >>> matrix_transpose(np.zeros((5, 2, 3))).shape
         (5, 3, 2)
     """
-    ndim = registry.ndim_of(x)
+    ndim = x.ndim if hasattr(x, "ndim") else adapter_of(x).ndim(x)
     if ndim < 2:
         raise UsageError(f"matrix_transpose exchanges the last two axes: x has {ndim}; give it at least two")
     return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2), out=out)
@@ -107,42 +87,8 @@ def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
     """
     if not isinstance(x, np.ndarray):
         raise UsageError(f"explain_plan takes a NumPy array: got {type(x).__name__}; numpy.asarray(x) makes one")
-    _check_input(x)
+    NUMPY.check_input(x)
     view = np.asarray(x).transpose(normalized_axes(axes, x.ndim))
     if not view.nbytes:
         raise UsageError(f"x of shape {x.shape} is empty: there is nothing to plan")
     return plan_move(view_of(view), c_order(view.shape, view.itemsize))
-
-
-def _is_easy(x: AnyArray, view: AnyArray) -> bool:
-    """Return whether NumPy's own copy is faster: for few elements, and for one run of bytes that the caches hold."""
-    small = SMALL_BYTES * max(1, x.itemsize // 4)
-    return x.nbytes <= small or (x.nbytes < streaming_bytes() and view.flags.c_contiguous)
-
-
-def _check_input(x: AnyArray) -> None:
-    if isinstance(x, np.ma.MaskedArray):
-        raise UsageError("a masked array would lose its mask: transpose x.data and x.mask each on its own")
-    if x.dtype.hasobject:
-        raise UsageError(f"elements must be plain bytes: dtype {x.dtype} holds references; use numpy.transpose")
-    check_ndim(x.ndim)
-
-
-def _check_output(out: Any, view: AnyArray) -> None:
-    if not isinstance(out, np.ndarray):
-        raise UsageError(f"out must be a numpy.ndarray as x is: got {type(out).__name__}")
-    if isinstance(out, np.ma.MaskedArray):
-        raise UsageError("out must not be a masked array, whose mask would stay as it is: pass out.data")
-    if out.shape != view.shape:
-        raise UsageError(f"out must have the result's shape {view.shape}: got {out.shape}")
-    if out.dtype != view.dtype:
-        raise UsageError(f"out must have x's dtype {view.dtype}: got {out.dtype}; nothing is converted")
-    if not out.flags.writeable:
-        raise UsageError("out is read-only: pass a writeable array")
-
-
-def _same_elements(view: AnyArray, out: AnyArray) -> bool:
-    """Return whether every element already lies where it is to be written."""
-    return view.ctypes.data == out.ctypes.data and all(
-        here == there or extent <= 1 for extent, here, there in zip(view.shape, view.strides, out.strides, strict=True)
-    )

@@ -1,10 +1,10 @@
-"""Kernel source to Image: PTX, machine code and line table, kept in a cache on disk."""
+"""Compile a kernel's source into an Image (PTX, machine code, line table), and keep it in a cache on disk."""
 
 from cornerturn.toolchain.cache import Cache, CacheInfo, cache_folder
 from cornerturn.toolchain.compilation import DEFAULT_ARCH, build, compile_source, unavailable_reason
 from cornerturn.toolchain.image import Image
 from cornerturn.toolchain.module import Module
-from cornerturn.toolchain.nvrtc import compiler_version, supported_archs
+from cornerturn.toolchain.nvrtc import compiler_version
 
 __all__ = [
     "DEFAULT_ARCH",
@@ -16,6 +16,5 @@ __all__ = [
     "cache_folder",
     "compile_source",
     "compiler_version",
-    "supported_archs",
     "unavailable_reason",
 ]

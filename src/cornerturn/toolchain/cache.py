@@ -1,8 +1,8 @@
-"""Compiled modules on disk, so that a source is compiled once for a user and not once for a process.
+"""Compiled modules on disk, so that a source is compiled once per user and not once per process.
 
-The cache knows nothing of compilers: it maps a key, which the caller makes of everything that decides the
-code, to a Module. One file holds one module, and no state of the folder is an error: an entry that is
-missing, damaged or cut short is a miss, and a folder that cannot be written stays as it is.
+The cache knows nothing of compilers. It maps a key to a Module, and the caller makes the key from everything that
+decides the code. One file holds one module. No state of the folder is an error: an entry that is missing, damaged or
+cut short is a miss, and a folder that cannot be written is left as it is.
 """
 
 import base64
@@ -26,7 +26,7 @@ _FORMAT = "1"  # part of every key: another layout of the file never meets an ol
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """State of a cache: its folder, its modules, their bytes in all, and whether it can be written."""
+    """State of a cache: its folder, the number of modules in it, their total bytes, and whether it can be written."""
 
     folder: Path
     entries: int
@@ -35,14 +35,14 @@ class CacheInfo:
 
 
 def cache_folder() -> Path:
-    """The folder in use: ``CORNERTURN_CACHE``, or ``cornerturn`` in the user's cache folder of the platform.
+    """The folder in use: ``CORNERTURN_CACHE``, or the folder ``cornerturn`` among the user's caches.
 
-    The latter is ``$XDG_CACHE_HOME`` or ``~/.cache`` (XDG Base Directory Specification),
-    ``~/Library/Caches`` on macOS and ``%LOCALAPPDATA%`` on Windows. For a user without a home it is
-    the null device, where nothing can be kept.
+    The user's caches are in ``$XDG_CACHE_HOME`` or ``~/.cache`` (XDG Base Directory Specification), on macOS in
+    ``~/Library/Caches``, on Windows in ``%LOCALAPPDATA%``. For a user without a home the folder is the null device,
+    where nothing can be kept.
 
     Raises:
-        UsageError: ``CORNERTURN_CACHE`` begins with the home of a user whom the system does not know.
+        UsageError: ``CORNERTURN_CACHE`` begins with ``~`` and a user that the system does not know.
     """
     if chosen := os.environ.get("CORNERTURN_CACHE"):
         try:
@@ -61,32 +61,32 @@ def _user_caches() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
     chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return chosen if chosen.is_absolute() else Path.home() / ".cache"  # a relative one is to be ignored
+    return chosen if chosen.is_absolute() else Path.home() / ".cache"  # the specification says to ignore a relative one
 
 
 def cache_key(parts: Iterable[str]) -> str:
-    """One hexadecimal key for an ordered list of texts; two lists share a key only if they are equal."""
+    """The hexadecimal key of an ordered list of texts. Two lists have the same key only if they are equal."""
     return hashlib.sha256(json.dumps([_FORMAT, *parts]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Cache:
-    """The modules kept in ``folder``; safe under concurrent processes: entries appear whole or not at all."""
+    """The modules kept in ``folder``. Concurrent processes are safe: an entry appears whole or not at all."""
 
     folder: Path
 
     def load(self, key: str) -> Module | None:
-        """The module stored under ``key``, or None when there is no intact one."""
+        """The module stored under ``key``, or None if there is no intact one."""
         path = self._path(key)
         try:
-            entry = path.read_bytes() if path.is_file() else b""  # to read a pipe would wait for its writer
+            entry = path.read_bytes() if path.is_file() else b""  # reading a pipe would wait for its writer
         except OSError:
             return None
         digest, body = entry[:_DIGEST_LENGTH], entry[_DIGEST_LENGTH:]
         return _decode(body) if digest == _digest(key, body) else None
 
     def store(self, key: str, module: Module) -> None:
-        """Keep ``module`` under ``key``, for all who may read the folder; does nothing where it cannot be written."""
+        """Keep ``module`` under ``key``, readable for all who may read the folder; no error if it cannot be written."""
         body = _encode(module)
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ class Cache:
                 file.write(_digest(key, body) + body)
 
     def info(self) -> CacheInfo:
-        """Count what the folder holds; a folder that does not exist yet, or cannot be read, holds nothing."""
+        """Count the folder's modules. A folder that does not exist yet, or cannot be read, has none."""
         sizes: list[int] = []
         with suppress(OSError):
             for path in self.folder.iterdir():
@@ -119,12 +119,12 @@ def _decode(body: bytes) -> Module | None:
     try:
         fields = json.loads(body)
         return Module(**fields | {"cubin": base64.b64decode(fields["cubin"])})
-    except (LookupError, TypeError, ValueError):  # whoever wrote it, it is no module
+    except (LookupError, TypeError, ValueError):  # whoever wrote it, it is not a module
         return None
 
 
 def _is_writable(folder: Path) -> bool:
-    """Whether the folder can be written, or made."""
+    """Whether the folder can be written, or created if it does not exist."""
     for path in (folder, *folder.absolute().parents):
         try:
             path.lstat()

@@ -1,4 +1,4 @@
-"""From a kernel of the catalogue to its Image: compiled once, then remembered and kept on disk."""
+"""From a kernel to its Image: compiled once, remembered in this process and kept on disk."""
 
 import re
 from functools import cache
@@ -15,16 +15,16 @@ from cornerturn.toolchain.nvrtc import OPTIONS, compile_with_nvrtc, compiler_ver
 
 DEFAULT_ARCH = "sm_90"
 OLDEST_ARCH = "sm_80"
-"""The first with asynchronous copies to shared memory, which some kernels are made of."""
+"""The first architecture with asynchronous copies to shared memory, which some kernels use."""
 
 
 def build(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Image:
     """The Image of ``kernel`` for ``arch``. Kernels of one source share one compilation.
 
     Raises:
-        CompileError: the source does not compile; carries the compiler's log with file and line.
+        CompileError: the source does not compile; the message holds the compiler's log with file and line.
         UsageError: ``arch`` is older than ``sm_80``, or the compiler does not know it.
-        MissingExtraError: the compiler is not installed, and no cache holds what it would make.
+        MissingExtraError: the compiler is not installed, and the cache does not hold the result.
 
     Example:
         >>> from cornerturn.kernels.catalogue import find
@@ -35,9 +35,9 @@ def build(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Image:
 
 
 def unavailable_reason(source: Source, arch: str = DEFAULT_ARCH) -> str | None:
-    """Why ``source`` cannot be had here: its compiler is not installed and no cache holds what it would make; or None.
+    """Why ``source`` cannot be compiled here, or None if it can or if the cache holds the result.
 
-    Nothing is compiled to find out.
+    The one reason is that its compiler is not installed. Nothing is compiled to find out.
     """
     try:
         _installed_compiler(source)
@@ -47,12 +47,12 @@ def unavailable_reason(source: Source, arch: str = DEFAULT_ARCH) -> str | None:
 
 
 def compile_source(source: Source, arch: str = DEFAULT_ARCH) -> Module:
-    """Compile ``source`` with all its entries, or take it from this process's memory or the disk cache.
+    """Compile ``source`` with all its entries, or take the module from this process's memory or the disk cache.
 
-    What another version of the compiler left in the cache is compiled anew; where there is no compiler, it serves:
-    a cache that was filled elsewhere is all that a machine needs.
+    A cached module from another version of the compiler is compiled again. Where the compiler is not installed, the
+    cached module is used whatever its version, so a machine needs nothing but a cache that was filled elsewhere.
 
-    Raises: as ``build``.
+    Raises: as `build`.
     """
     _check_arch(arch)
     return _compile_once(source, arch, cache_folder())
@@ -61,7 +61,7 @@ def compile_source(source: Source, arch: str = DEFAULT_ARCH) -> Module:
 def _check_arch(arch: str) -> None:
     number = re.fullmatch(r"sm_(\d+)[af]?", arch) if isinstance(arch, str) else None
     if number is None:
-        raise UsageError(f"unknown architecture {arch!r}: one is written {DEFAULT_ARCH}, {OLDEST_ARCH} is the oldest")
+        raise UsageError(f"unknown architecture {arch!r}: write it as {DEFAULT_ARCH}; the oldest is {OLDEST_ARCH}")
     if int(number[1]) < int(OLDEST_ARCH.removeprefix("sm_")):
         raise UsageError(f"architecture {arch} is too old: the kernels need {OLDEST_ARCH} or newer")
 
@@ -85,15 +85,16 @@ def _compile(source: Source, arch: str) -> Module:
 
 
 def _key(source: Source, arch: str) -> str:
-    """Everything that decides the code, except for the compiler's version."""
+    """The cache key: everything that decides the code, except for the compiler's version."""
     language: tuple[str, ...] = ("cuda", *OPTIONS) if isinstance(source, CudaSource) else ("cute",)
     if isinstance(source, CudaProgram):
         language = ("nvcc", *NVCC_OPTIONS)
-    return cache_key((*language, arch, source.file, source.text, *source.entries))
+    text = source.joined() if isinstance(source, CudaSource) else source.text
+    return cache_key((*language, arch, source.file, text, *source.entries))
 
 
 def _is_current(module: Module, source: Source) -> bool:
-    """Whether the installed compiler made the module, or there is none that could make another."""
+    """Whether the installed compiler made the module; true also if no compiler is installed."""
     try:
         return module.compiler == _installed_compiler(source)
     except MissingExtraError:

@@ -1,7 +1,7 @@
-"""CuTe Python DSL to PTX and machine code: no GPU and no driver needed.
+"""CuTe Python DSL to PTX and machine code. No GPU or driver is needed.
 
-The DSL traces a host function and compiles every kernel that it launches; here that function only names them. The
-host code that it makes besides is not used: a kernel is launched from its Image, like any other.
+The DSL traces a host function and compiles every kernel that the function launches. Here the function serves only to
+name the kernels, and the host code is not used: each kernel is launched from its Image, like any other.
 Facts used: CuTe DSL documentation (https://docs.nvidia.com/cutlass/latest/media/docs/pythonDSL), sections on
 compilation options and on JIT arguments.
 """
@@ -17,10 +17,10 @@ from cornerturn.kernels.kernel import CuteSource
 from cornerturn.toolchain.module import Module
 
 INSTALL = "pip install 'cornerturn[cute]'"
-"""The command that brings the DSL."""
+"""The command that installs the DSL."""
 
 POINTER_ALIGNMENT = 16
-"""Bytes that the address of x and of y must be a multiple of; any allocation of CUDA is."""
+"""The addresses of x and y must be a multiple of this many bytes; those of CUDA's allocators are."""
 
 
 def cute_version() -> str:
@@ -40,7 +40,7 @@ def cute_version() -> str:
 def compile_with_cute(source: CuteSource, arch: str) -> Module:
     """Compile every entry of ``source`` for ``arch``, for example ``sm_90``.
 
-    The result does not depend on the machine or the folder of the compilation, and serves every shape.
+    The result depends neither on the machine nor on the working folder, and serves every shape.
 
     Raises:
         CompileError: the source has an error, or an entry is not one of its kernels.
@@ -60,7 +60,7 @@ def compile_with_cute(source: CuteSource, arch: str) -> Module:
 def _host_function(source: CuteSource) -> Any:
     """The function ``kernels`` of the source.
 
-    The text is executed under its bare name and not imported, so that the line tables hold no path of this machine.
+    The text is executed under the bare file name instead of imported, so that line tables hold no path of this machine.
     """
     lines = source.text.splitlines(keepends=True)
     linecache.cache[source.file] = (len(source.text), None, lines, source.file)  # where the DSL looks for the text

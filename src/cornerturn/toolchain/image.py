@@ -1,4 +1,4 @@
-"""The narrow waist: whatever a kernel was written in, it becomes an Image, and an Image runs anywhere."""
+"""The Image: a kernel of any language becomes one, and it runs on a GPU and on the emulator."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 class Image:
     """One compiled kernel.
 
-    The line table is the PTX's own ``.file`` and ``.loc`` directives; ``.file`` names are those of the source
+    The line table is in the ``.file`` and ``.loc`` directives of the PTX. ``.file`` gives the name of the source
     (``handwritten.cu``), never a path of the machine that compiled it.
 
     Attributes:
-        ptx: PTX text of the module that holds the kernel (other kernels may stand in it too).
+        ptx: PTX text of the module that holds the kernel, and possibly other kernels.
         cubin: machine code of the same compilation, for ``arch``.
         symbol: the kernel's (mangled) name in ``ptx`` and ``cubin``.
         arch: real architecture, for example ``sm_90``.

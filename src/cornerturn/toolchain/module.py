@@ -1,4 +1,4 @@
-"""What one compilation gives: the code of a whole source, from which the Image of each kernel is taken."""
+"""The Module: the code of a whole source, as one compilation makes it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ class Module:
     """One compiled source with all its kernels.
 
     Attributes:
-        ptx: PTX text; its ``.file`` names are those of the source.
+        ptx: PTX text; ``.file`` gives the name of the source.
         cubin: machine code of the same compilation, for ``arch``.
         symbols: the (mangled) symbol of each entry of the source.
         arch: real architecture, for example ``sm_90``.

@@ -1,4 +1,4 @@
-"""Whole CUDA C++ files, host code and launches included, to PTX and machine code with nvcc.
+"""CUDA C++ files with host code and launches to PTX and machine code, with nvcc.
 
 Facts used: NVIDIA CUDA Compiler Driver (https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc), options.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cornerturn.errors import CompileError, MissingExtraError, UsageError
 from cornerturn.kernels.kernel import CudaProgram
+from cornerturn.ptx import rename_files
 from cornerturn.toolchain.module import Module
 from cornerturn.toolchain.nvrtc import no_kernel
 
@@ -32,16 +33,16 @@ def nvcc_version() -> str:
 def compile_with_nvcc(source: CudaProgram, arch: str) -> Module:
     """Compile every entry of ``source`` for ``arch``, for example ``sm_90``.
 
-    What the file includes by a relative name is not found: it is compiled in a folder of its own.
+    The file is compiled alone in a temporary folder, so headers that it includes by a relative name are not found.
 
     Raises:
-        CompileError: the source has an error, or an entry is not one of its kernels; carries nvcc's log.
+        CompileError: the source has an error, or an entry is not one of its kernels; the message holds nvcc's log.
         UsageError: ``arch`` is not an architecture.
         MissingExtraError: nvcc is not on PATH, or cannot be run.
     """
     if not re.fullmatch(r"sm_\d+[af]?", arch):
-        raise UsageError(f"unknown architecture {arch!r}: one is written sm_90")
-    # A variable that holds a kernel's address names its symbol in the PTX, and instantiates a template.
+        raise UsageError(f"unknown architecture {arch!r}: write it as sm_90")
+    # A variable that holds a kernel's address shows its symbol in the PTX, and instantiates a template.
     pointers = "".join(f"\n__device__ auto cornerturn_entry_{n} = &{entry};" for n, entry in enumerate(source.entries))
     name = Path(source.file).name
     with tempfile.TemporaryDirectory() as temporary:
@@ -49,7 +50,7 @@ def compile_with_nvcc(source: CudaProgram, arch: str) -> Module:
         (folder / name).write_text(source.text + pointers + "\n", encoding="utf-8")
         _compile(folder, source, "-ptx", f"-arch={arch}", *NVCC_OPTIONS, "-o", "kernel.ptx", name)
         ptx = (folder / "kernel.ptx").read_text(encoding="utf-8")
-        ptx = re.sub(rf'^(\s*\.file\s+\d+\s+")[^"]*/{re.escape(name)}"', rf'\1{name}"', ptx, flags=re.MULTILINE)
+        ptx = rename_files(ptx, lambda path: name if path.endswith(f"/{name}") else path)
         (folder / "kernel.ptx").write_text(ptx, encoding="utf-8")
         _compile(folder, source, "-cubin", f"-arch={arch}", "-lineinfo", "-o", "kernel.cubin", "kernel.ptx")
         cubin = (folder / "kernel.cubin").read_bytes()

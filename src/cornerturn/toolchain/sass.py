@@ -17,34 +17,35 @@ from pathlib import Path
 from typing import Literal
 
 from cornerturn.errors import CompileError, MissingExtraError
+from cornerturn.ptx import TYPE_BYTES, Immediate, Instruction, elements, parse
 from cornerturn.toolchain.image import Image
 
-Space = Literal["global", "shared", "generic"]
-Kind = Literal["load", "store"]
+MemorySpace = Literal["global", "shared", "generic"]
+Direction = Literal["load", "store"]
 
 
 @dataclass(frozen=True, order=True)
 class MemoryInstruction:
-    """One load or store as it stands in the code, without its operands; an asynchronous copy is two of them.
+    """One load or store of the code, without its operands; an asynchronous copy is two of them.
 
     Attributes:
         space: where it reads or writes; generic where only the address decides.
         kind: load or store.
-        width: bytes a lane.
+        width: bytes per lane.
     """
 
-    space: Space
-    kind: Kind
+    space: MemorySpace
+    kind: Direction
     width: int
 
 
 def ptx_memory_instructions(image: Image) -> list[MemoryInstruction]:
-    """The loads and stores of global and shared memory in the PTX of ``image``'s kernel, in code order."""
-    return [
-        access
-        for opcode, operands in re.findall(_PTX_INSTRUCTION, _ptx_body(image.ptx, image.symbol))
-        for access in _of_ptx(opcode.split("."), operands)
-    ]
+    """The loads and stores of global and shared memory in the PTX of ``image``'s kernel, in code order.
+
+    Raises:
+        PtxError: the PTX has no such kernel, or cannot be read.
+    """
+    return [access for instruction in parse(image.ptx, image.symbol).instructions for access in _of_ptx(instruction)]
 
 
 def sass_memory_instructions(image: Image) -> list[MemoryInstruction]:
@@ -83,13 +84,11 @@ def find_nvdisasm() -> str | None:
     return shutil.which("nvdisasm")
 
 
-_PTX_INSTRUCTION = r"\b((?:ld|st|cp\.async)(?:\.[\w:]+)+)\s+([^;]*);"
-_PTX_SPACES: dict[str, Space] = {"global": "global", "shared": "shared", "shared::cta": "shared"}
-_PTX_OTHER_SPACES = {"param", "param::entry", "param::func", "local", "const"}
+_PTX_SPACES: dict[str | None, MemorySpace] = {"global": "global", "shared": "shared", None: "generic"}
 
 # The assembler pads asynchronous copies with loads under @!PT, the predicate that never holds: no accesses.
 _SASS_OPCODE = r"/\*[0-9a-f]{4,}\*/\s+(?!@!PT)(?:@!?U?P\w+\s+)?([A-Z][\w.]*)"
-_SASS_ACCESSES: dict[str, tuple[tuple[Space, Kind], ...]] = {
+_SASS_ACCESSES: dict[str, tuple[tuple[MemorySpace, Direction], ...]] = {
     "LDG": (("global", "load"),),
     "STG": (("global", "store"),),
     "LDS": (("shared", "load"),),
@@ -101,33 +100,15 @@ _SASS_ACCESSES: dict[str, tuple[tuple[Space, Kind], ...]] = {
 _SASS_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 
 
-def _ptx_body(ptx: str, symbol: str) -> str:
-    entry = re.search(rf"\.entry\s+{re.escape(symbol)}\s*\(", ptx)
-    if entry is None:
-        raise CompileError(f"the PTX has no kernel {symbol}")
-    start = ptx.index("{", entry.end())
-    depth = 0
-    for brace in re.finditer("[{}]", ptx[start:]):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return ptx[start : start + brace.end()]
-    raise CompileError(f"the PTX of kernel {symbol} is cut short")
-
-
-def _of_ptx(modifiers: list[str], operands: str) -> Iterator[MemoryInstruction]:
-    if modifiers[:2] == ["cp", "async"]:
-        if "global" in modifiers:
-            width = int(operands.split(",")[2])
+def _of_ptx(instruction: Instruction) -> Iterator[MemoryInstruction]:
+    match instruction.opcode, instruction.operands:
+        case "cp", (_, _, Immediate(width), *_):
             yield MemoryInstruction("global", "load", width)
             yield MemoryInstruction("shared", "store", width)
-        return
-    if _PTX_OTHER_SPACES.intersection(modifiers):
-        return
-    spaces = [_PTX_SPACES[modifier] for modifier in modifiers if modifier in _PTX_SPACES]
-    elements = next((int(modifier[1:]) for modifier in modifiers if re.fullmatch(r"v\d", modifier)), 1)
-    width = elements * int(modifiers[-1].lstrip("bfsu")) // 8
-    kind: Kind = "load" if modifiers[0] == "ld" else "store"
-    yield MemoryInstruction(spaces[0] if spaces else "generic", kind, width)
+        case ("ld", (data, _, *_)) | ("st", (_, data, *_)) if instruction.space in _PTX_SPACES:
+            width = len(elements(data)) * TYPE_BYTES[instruction.modifiers[-1]]
+            kind: Direction = "load" if instruction.opcode == "ld" else "store"
+            yield MemoryInstruction(_PTX_SPACES[instruction.space], kind, width)
 
 
 def _of_sass(modifiers: list[str]) -> Iterator[MemoryInstruction]:

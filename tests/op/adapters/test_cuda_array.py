@@ -76,12 +76,12 @@ def device(monkeypatch):
         yield 3
         log.append(("leave", address))
 
-    def move(source, destination, stream, ordinal):
+    def run(source, destination, stream, ordinal):
         log.append(("move", source, destination, stream, ordinal))
         np.copyto(as_array(destination), as_array(source))
 
     monkeypatch.setattr(cuda_array, "device_of", device_of)
-    monkeypatch.setattr(cuda_array, "move_on_gpu", move)
+    monkeypatch.setattr(cuda_array.engine, "run", run)
     monkeypatch.setattr(cuda_array, "_wait", lambda stream: log.append(("wait", stream)))
     return log
 
@@ -196,6 +196,11 @@ class TestNumba:
         assert device == [("allocate", 0)]
 
 
+def test_elements_of_no_bytes_launch_nothing(device):
+    cornerturn.transpose(Interface(np.zeros((3, 4), "V0")), out=Interface(np.zeros((4, 3), "V0")))
+    assert device == []
+
+
 def test_an_out_that_is_the_transpose_already_stays(device):
     out = Interface(X.T)
     assert cornerturn.transpose(Interface(X), out=out) is out
@@ -256,7 +261,7 @@ ADDRESS = X.ctypes.data
 MALFORMED = {
     "typestr": ("a string", [None, 4, np.dtype("f4"), b"<f4"]),
     "shape": (
-        "a tuple of integers from 0 on",
+        "a tuple of integers, none negative",
         [None, 60, "ab", (3, 4, 2.5), (3, 4, "5"), (3, 4, None), (3, 4, -5), (3, 4, 1 << 63), {3: 4}],
     ),
     "strides": (

@@ -83,7 +83,7 @@ def gpu(monkeypatch):
         log.append(("leave", address))
 
     monkeypatch.setattr(cuda_array, "device_of", device_of)
-    monkeypatch.setattr(jax_ffi, "move_on_gpu", lambda *given: log.append(given))
+    monkeypatch.setattr(jax_ffi.gpu_engine, "run", lambda *given: log.append(given))
     return log
 
 
@@ -134,12 +134,13 @@ def test_an_error_of_xlas_goes_back_to_xla(gpu):
     [(UsageError("too long"), 3), (DeviceError("refused"), 13), (ValueError("odd"), 13), (KeyboardInterrupt(), 13)],
     ids=repr,
 )
-@pytest.mark.parametrize(("handler", "engine"), [("on_cpu", "move_on_cpu"), ("on_cuda", "move_on_gpu")])
-def test_what_an_engine_raises_becomes_an_error_of_xlas(gpu, monkeypatch, handler, engine, raised, code):
+@pytest.mark.parametrize("handler", ["on_cpu", "on_cuda"])
+def test_what_an_engine_raises_becomes_an_error_of_xlas(gpu, monkeypatch, handler, raised, code):
     def fail(*_):
         raise raised
 
-    monkeypatch.setattr(jax_ffi, engine, fail)
+    monkeypatch.setattr(jax_ffi, "move", fail)
+    monkeypatch.setattr(jax_ffi.gpu_engine, "run", fail)
     frame = frame_of(X, (2, 1, 0), np.empty((5, 4, 3), X.dtype))
     assert frame.give(getattr(jax_ffi, handler)) == 0xE1
     assert frame.errors == [(code, f"{type(raised).__name__}: {raised}")]

@@ -1,71 +1,36 @@
-import os
-import subprocess
+import re
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import cornerturn
-from cornerturn.errors import DeviceError, UsageError
-
-X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
-
-
-class Exported:
-    """An array of an unknown library: it exports DLPack and nothing else."""
-
-    def __init__(self, array, device=(1, 0)):
-        self.array, self.device = array, device
-
-    def __dlpack__(self, **how):
-        return self.array.__dlpack__(**how)
-
-    def __dlpack_device__(self):
-        return self.device
+from cornerturn.errors import UsageError
+from cornerturn.op.adapters import registry
+from cornerturn.op.adapters.adapter import MainMemory
 
 
-class Standard(Exported):
-    """The same, of a library that follows the Array API standard."""
+@pytest.fixture
+def registered(monkeypatch):
+    """What is registered, to be forgotten after the test."""
+    adapters = {}
+    monkeypatch.setattr(registry, "_registered", adapters)
+    return adapters
 
-    def __array_namespace__(self):
-        return SimpleNamespace(from_dlpack=lambda exported: Standard(np.from_dlpack(exported)))
+
+class Named(MainMemory):
+    array = str
 
 
-class TestDLPack:
-    @pytest.mark.parametrize("axes", [None, (2, 0, 1)])
-    def test_without_a_namespace_the_result_is_numpys(self, axes):
-        y = cornerturn.transpose(Exported(X[:, ::2]), axes)
-        assert y.flags.c_contiguous
-        np.testing.assert_array_equal(y, X[:, ::2].transpose(axes), strict=True)
+class Exporter:
+    """It would go to the adapter of DLPack."""
 
-    def test_with_one_it_is_of_that_library(self):
-        y = cornerturn.transpose(Standard(X))
-        assert isinstance(y, Standard)
-        np.testing.assert_array_equal(y.array, X.T, strict=True)
+    def __dlpack__(self):
+        raise AssertionError
 
-    def test_matrices_are_the_last_two_axes_also_where_x_does_not_count_its_own(self):
-        np.testing.assert_array_equal(cornerturn.matrix_transpose(Exported(X)), np.matrix_transpose(X), strict=True)
-        with pytest.raises(UsageError, match="x has 1; give it at least two"):
-            cornerturn.matrix_transpose(Exported(X[0, 0]))
-
-    @pytest.mark.parametrize(
-        ("x", "out", "message"),
-        [
-            (Exported(X, device=(10, 1)), None, r"x is on DLPack device \(10, 1\), and no engine here serves it"),
-            (Exported(X), np.empty((5, 4, 3), X.dtype), "out= does not work for x of type Exported in main memory"),
-            (
-                Exported(np.zeros(3, "datetime64[s]")),
-                None,
-                "NumPy cannot read x of type Exported: DLPack only supports",
-            ),
-            (Exported(X.reshape((1,) * 30 + X.shape)), None, "x has 33 axes"),
-        ],
-    )
-    def test_what_is_refused(self, x, out, message):
-        with pytest.raises(UsageError, match=message):
-            cornerturn.transpose(x, out=out)
+    __dlpack_device__ = __dlpack__
 
 
 @pytest.mark.parametrize("x", [[[1, 2]], 3.0, None, "text"])
@@ -76,294 +41,35 @@ def test_what_is_no_array_is_refused(x):
 
 def test_half_imported_libraries_do_no_harm(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
-    assert cornerturn.transpose(Exported(X)).shape == (5, 4, 3)
+    with pytest.raises(UsageError, match="got list"):
+        cornerturn.transpose([])
 
 
-@pytest.fixture
-def jax():
-    """JAX with its arrays in main memory, also where there is a GPU."""
-    module = pytest.importorskip("jax", reason="jax is not installed")
-    with module.default_device(module.devices("cpu")[0]):
-        yield module
+def test_what_is_registered_serves_its_class_and_subclasses_and_goes_before_the_protocols(registered):
+    class Ours(Named):
+        array = Exporter
+
+    adapter = Ours()
+    registry.register(adapter)
+    assert registry.adapter_of(Exporter()) is adapter
+    assert registry.adapter_of(type("Special", (Exporter,), {})()) is adapter
+    with pytest.raises(UsageError, match="got str"):
+        registry.adapter_of("text")
 
 
-class TestJax:
-    @pytest.mark.parametrize(
-        "dtype", ["bool", "uint8", "int4", "float8_e4m3fn", "bfloat16", "float32", "complex64", "float64", "complex128"]
-    )
-    @pytest.mark.parametrize("axes", [None, (2, 0, 1)])
-    def test_every_dtype_comes_back_as_it_went(self, jax, dtype, axes):
-        with jax.enable_x64(True):
-            x = jax.numpy.asarray(X % 7, dtype)
-        y = cornerturn.transpose(x, axes)
-        assert isinstance(y, jax.Array)
-        assert (y.dtype, y.device) == (x.dtype, x.device)
-        np.testing.assert_array_equal(np.asarray(y), np.asarray(x).transpose(axes), strict=True)
-
-    def test_nothing_is_copied_on_the_way(self, jax, monkeypatch):
-        from cornerturn.op.adapters import jax as jax_adapter
-
-        moves = []
-        monkeypatch.setattr(jax_adapter, "move_on_cpu", lambda *views: moves.append(views))
-        x = jax.numpy.ones((300, 400), "bfloat16")
-        y = cornerturn.transpose(x)
-        ((source, destination),) = moves
-        assert source.pointer == x.unsafe_buffer_pointer()
-        assert destination.pointer == y.unsafe_buffer_pointer()
-
-    @pytest.mark.parametrize("axes", [None, (2, 0, 1), (0, 1, 2)])
-    @pytest.mark.parametrize("dtype", ["bool", "uint8", "float8_e4m3fn", "bfloat16", "int32", "complex64"])
-    def test_it_compiles(self, jax, dtype, axes):
-        x = jax.numpy.asarray(X % 7, dtype)
-        compiled = jax.jit(lambda x: cornerturn.transpose(x, axes))
-        assert "cornerturn_transpose" in compiled.lower(x).as_text()
-        np.testing.assert_array_equal(np.asarray(compiled(x)), np.asarray(x).transpose(axes), strict=True)
-
-    @pytest.mark.parametrize("shape", [(), (3,), (0, 4), (4, 0, 2), (1, 1)])
-    def test_it_compiles_for_any_shape(self, jax, shape):
-        y = jax.jit(cornerturn.transpose)(jax.numpy.ones(shape))
-        np.testing.assert_array_equal(np.asarray(y), np.ones(shape, np.float32).T, strict=True)
-
-    @pytest.mark.parametrize("compiled", [False, True])
-    @pytest.mark.parametrize("transform", ["grad", "jvp", "jacfwd", "jacrev", "hessian", "checkpointed", "linear"])
-    def test_derivatives_are_those_of_jaxs_own(self, jax, transform, compiled):
-        weights = jax.numpy.arange(60.0).reshape(5, 3, 4)
-
-        def derivative(transpose):
-            def cube(x):
-                return (transpose(x, (2, 0, 1)) ** 3 * weights).sum()
-
-            return {
-                "grad": jax.grad(cube),
-                "jvp": lambda x: jax.jvp(cube, (x,), (x + 1,)),
-                "jacfwd": jax.jacfwd(lambda x: transpose(x, (2, 0, 1)) * weights),
-                "jacrev": jax.jacrev(lambda x: transpose(x, (2, 0, 1)) * weights),
-                "hessian": jax.hessian(cube),
-                "checkpointed": jax.grad(jax.checkpoint(cube)),
-                "linear": lambda x: jax.linear_transpose(lambda y: transpose(y, (1, 2, 0)), weights)(x),
-            }[transform]
-
-        x = jax.numpy.asarray(X)
-        run = jax.jit if compiled else lambda function: function
-        got, want = run(derivative(cornerturn.permute_dims))(x), derivative(jax.numpy.permute_dims)(x)
-        for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-            np.testing.assert_array_equal(np.asarray(one), np.asarray(other), strict=True)
-
-    @pytest.mark.parametrize("compiled", [False, True])
-    @pytest.mark.parametrize("out_axis", [0, 1, 2])
-    @pytest.mark.parametrize("in_axis", [0, 1, 2])
-    def test_vmap(self, jax, in_axis, out_axis, compiled):
-        def batched(transpose):
-            mapped = jax.vmap(transpose, in_axes=in_axis, out_axes=out_axis)
-            return jax.jit(mapped) if compiled else mapped
-
-        x = jax.numpy.asarray(X)
-        got, want = batched(cornerturn.matrix_transpose)(x), batched(jax.numpy.matrix_transpose)(x)
-        np.testing.assert_array_equal(np.asarray(got), np.asarray(want), strict=True)
-
-    def test_vmap_of_vmap_of_grad(self, jax):
-        def nested(transpose):
-            gradient = jax.grad(lambda x: (transpose(x) ** 2).sum())
-            return jax.jit(jax.vmap(jax.vmap(gradient, in_axes=1), in_axes=2))
-
-        x = jax.numpy.arange(120.0).reshape(2, 3, 4, 5)
-        got, want = nested(cornerturn.transpose)(x), nested(jax.numpy.transpose)(x)
-        np.testing.assert_array_equal(np.asarray(got), np.asarray(want), strict=True)
-
-    def test_an_engine_that_fails_in_a_compiled_function_raises(self, jax, monkeypatch):
-        from cornerturn.op.adapters import jax_ffi
-
-        def fail(*_):
-            raise DeviceError("the driver refuses")
-
-        monkeypatch.setattr(jax_ffi, "move_on_cpu", fail)
-        with pytest.raises(jax.errors.JaxRuntimeError, match="DeviceError: the driver refuses"):
-            jax.block_until_ready(jax.jit(cornerturn.transpose)(jax.numpy.ones((3, 4))))
-
-    def test_compiled_functions_run_in_several_threads(self, jax):
-        compiled = jax.jit(lambda x: cornerturn.transpose(x) + 1)
-        xs = [jax.numpy.full((300, 200), number) for number in range(40)]
-        with ThreadPoolExecutor(8) as pool:
-            ys = list(pool.map(compiled, xs))
-        for number, y in enumerate(ys):
-            np.testing.assert_array_equal(np.asarray(y), np.full((200, 300), number + 1))
-
-    @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
-    def test_eager_calls_of_the_compiled_kind_leave_type_and_place_alone(self, jax, dtype):
-        """What serves arrays on a GPU, where XLA allocates; here on a CPU, and without jit."""
-        from cornerturn.op.adapters import jax as jax_adapter
-
-        with jax.enable_x64(True):
-            x = jax.numpy.asarray(X, dtype)
-        with jax.disable_jit():
-            y = jax_adapter._eager_by_call(x, (2, 1, 0))
-        assert (y.dtype, y.device, y.committed) == (x.dtype, x.device, x.committed)
-        np.testing.assert_array_equal(np.asarray(y), np.asarray(x).T, strict=True)
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"platform": "tpu"}, "x is on device xla:0, and no engine here serves it"),
-            ({"version": "rocm 60300"}, "x is on device xla:0, and no engine here serves it"),
-            ({"kind": "pinned_host"}, r"memory of kind pinned_host: .* jax.device_put\(x, x.device\)"),
-            ({"dtype": "int4"}, "XLA packs elements of 4 bits: got dtype int4"),
-            ({"dtype": "float4_e2m1fn"}, "XLA packs elements of 4 bits: got dtype float4_e2m1fn"),
-            ({"devices": 4}, "x is spread over 4 devices: transpose its shards"),
-        ],
-    )
-    def test_places_that_are_not_served(self, jax, change, message):
-        from cornerturn.op.adapters import jax as jax_adapter
-
-        given = {"platform": "gpu", "version": "cuda 13000", "kind": "device", "dtype": "float32", "devices": 1}
-
-        class Device(SimpleNamespace):
-            __str__ = lambda self: "xla:0"  # noqa: E731
-
-        def x(given):
-            client = SimpleNamespace(platform_version=given["version"])
-            return SimpleNamespace(
-                dtype=jax.numpy.dtype(given["dtype"]),
-                device=Device(platform=given["platform"], client=client),
-                devices=lambda: range(given["devices"]),
-                is_deleted=lambda: False,
-                sharding=SimpleNamespace(memory_kind=given["kind"]),
-            )
-
-        jax_adapter._check_place(x(given))
-        with pytest.raises(UsageError, match=message):
-            jax_adapter._check_place(x(given | change))
-
-    def test_packed_elements_are_refused_in_compiled_functions(self, jax):
-        with pytest.raises(UsageError, match=r"XLA packs elements of 4 bits: got dtype int4; .*permute_dims"):
-            jax.jit(cornerturn.transpose)(jax.numpy.ones((3, 4), "int4"))
-
-    def test_deleted_arrays_are_refused(self, jax):
-        x = jax.numpy.ones((3, 4))
-        x.delete()
-        with pytest.raises(UsageError, match="x is deleted"):
-            cornerturn.transpose(x)
-
-    def test_out_and_keys_are_refused(self, jax):
-        with pytest.raises(UsageError, match="JAX arrays never change"):
-            cornerturn.transpose(jax.numpy.ones((3, 4)), out=np.empty((4, 3)))
-        keys = jax.random.split(jax.random.key(0), (2, 3))
-        for transpose in (cornerturn.transpose, jax.jit(cornerturn.transpose)):
-            with pytest.raises(UsageError, match=r"plain bytes: got dtype key<"):
-                transpose(keys)
-
-    def test_arrays_on_several_devices(self, jax):
-        ran = subprocess.run(
-            [sys.executable, "-c", SEVERAL_DEVICES],
-            env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.stdout == "all well\n", ran.stderr
-
-    def test_what_jaxs_own_keeps_of_an_array_is_kept(self, jax):
-        ran = subprocess.run(
-            [sys.executable, "-c", KEPT],
-            env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.stdout == "all well\n", ran.stderr
-
-    @pytest.mark.parametrize("imports", ["import jax, cornerturn", "import cornerturn, jax"])
-    def test_the_process_ends_while_compiled_functions_are_still_at_it(self, jax, imports):
-        ran = subprocess.run(
-            [sys.executable, "-c", imports + UNFINISHED], capture_output=True, text=True, check=False, timeout=90
-        )
-        assert (ran.returncode, ran.stdout) == (0, "dispatched\n"), ran.stderr
-
-    @pytest.mark.parametrize("imports", ["import jax, cornerturn", "import cornerturn, jax"])
-    def test_what_a_program_does_at_its_end_may_still_transpose(self, jax, imports):
-        ran = subprocess.run(
-            [sys.executable, "-c", imports + AT_THE_END], capture_output=True, text=True, check=False, timeout=90
-        )
-        assert (ran.returncode, ran.stdout) == (0, "[[0, 3], [1, 4], [2, 5]]\n"), ran.stderr
-
-
-UNFINISHED = """
-
-compiled = jax.jit(lambda x: cornerturn.transpose(x @ x) @ x)
-x = jax.block_until_ready(compiled(jax.numpy.ones((1500, 1500))))
-for _ in range(3):
-    y = compiled(x)
-print("dispatched")
-"""
-KEPT = """
-import jax
-from jax.sharding import NamedSharding, PartitionSpec as P
-import cornerturn
-
-first, second = jax.devices()
-free = jax.numpy.arange(6.0).reshape(2, 3)
-mesh = NamedSharding(jax.make_mesh((1,), ("a",)), P("a", None))
-weak = jax.numpy.broadcast_to(jax.numpy.asarray(2.0), (2, 3))
-assert weak.weak_type
-for x in (free, jax.device_put(free, first), jax.device_put(free, second), jax.device_put(free, mesh), weak):
-    y, wanted = cornerturn.transpose(x), jax.numpy.transpose(x)
-    assert y.tolist() == wanted.tolist()
-    for name in ("sharding", "committed", "weak_type", "dtype"):
-        assert getattr(y, name) == getattr(wanted, name), (x, name, getattr(y, name), getattr(wanted, name))
-with jax.default_device(second):
-    there = cornerturn.transpose(free + 1)
-assert (there.device, there.committed) == (second, False)
-bound = jax.device_put(free.T, second)
-assert (cornerturn.transpose(free) + bound).device == second
-packed = jax.device_put(free.astype("int4"), mesh)
-assert cornerturn.transpose(packed).tolist() == packed.T.tolist()
-print("all well")
-"""
-AT_THE_END = """
-import atexit
-
-@atexit.register
-def last():
-    print(compiled(x).tolist())
-
-compiled = jax.jit(lambda x: cornerturn.transpose(x))
-x = jax.numpy.arange(6).reshape(2, 3)
-compiled(x)
-"""
-SEVERAL_DEVICES = """
-import jax, numpy as np
-from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
-import cornerturn
-from cornerturn.op.adapters import jax as jax_adapter
-
-X = np.arange(64 * 48, dtype=np.float32).reshape(64, 48)
-
-def same(y):
-    np.testing.assert_array_equal(np.asarray(y), X.T, strict=True)
-    return y.sharding
-
-for kind in (AxisType.Auto, AxisType.Explicit):
-    mesh = jax.make_mesh((4,), ("a",), axis_types=(kind,))
-    x = jax.device_put(X, NamedSharding(mesh, P("a", None)))
-    try:
-        cornerturn.transpose(x)
-        raise SystemExit("not refused")
-    except cornerturn.op.strided_view.UsageError as error:
-        assert "x is spread over 4 devices" in str(error)
-    same(jax.jit(cornerturn.transpose)(x))
-    mapped = jax.shard_map(cornerturn.transpose, mesh=mesh, in_specs=P("a", None), out_specs=P(None, "a"))
-    for transpose in (mapped, jax.jit(mapped)):
-        assert same(transpose(x)).spec == P(None, "a")
-third = jax.devices()[2]
-x = jax.device_put(X, third)
-for transpose in (cornerturn.transpose, jax.jit(cornerturn.transpose)):
-    y = transpose(x)
-    same(y)
-    assert y.device == third
-x = jax.numpy.asarray(X)
-with jax.default_device(third):
-    for transpose in (cornerturn.transpose, lambda x: jax_adapter._eager_by_call(x, (1, 0))):
-        y = transpose(x)
-        same(y)
-        assert y.device == x.device != third
-print("all well")
-"""
+def test_the_example_of_the_guide_runs(registered, capsys):
+    guide = (Path(__file__).parents[3] / "docs" / "extend.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    names = {}
+    exec(example, names)
+    assert capsys.readouterr().out == re.search(r"# (\(3, 2\).*)", example)[1] + "\n"
+    x, grid = names["x"], names["Grid"]
+    out = grid(3, 2)
+    assert cornerturn.matrix_transpose(x, out=out) is out
+    np.testing.assert_array_equal(list(out.numbers), [0, 3, 1, 4, 2, 5])
+    with pytest.raises(UsageError, match=r"result's shape \(3, 2\): got \(2, 3\)"):
+        cornerturn.transpose(x, out=grid(2, 3))
+    with pytest.raises(UsageError, match="shares memory with x"):
+        cornerturn.transpose(square := grid(3, 3), out=square)
+    with pytest.raises(UsageError, match=r"out must be a .*Grid as x is: got ndarray"):
+        cornerturn.transpose(x, out=np.zeros((3, 2), "f4"))

@@ -294,7 +294,7 @@ with torch.compiler.set_stance("fail_on_recompile"):
 
 def test_views_name_the_memory_of_the_tensor():
     x = distinct(3, 4)[1:, ::2]
-    view = torch_adapter.view_of(x)
+    view = torch_adapter.view_of_tensor(x)
     assert (view.pointer, view.itemsize, view.shape, view.strides) == (x.data_ptr(), 8, (2, 2), (32, 16))
 
 

@@ -9,16 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cornerturn.errors import UsageError
-from cornerturn.kernels.gathers import RECORDS_TABLE, record_tile, records
-from cornerturn.kernels.production import tile
-from cornerturn.kernels.production_tiles import ALIGNED_TILES, RAGGED_TILES, fitting_ragged_tiles, fitting_tiles
+from cornerturn.kernels.kernel import ELEMENT_SIZES
+from cornerturn.kernels.production.h200 import H200
 from cornerturn.op.gpu.plan import plan
-from cornerturn.op.gpu.tuned import DEFAULT, obeys
 from cornerturn.op.problem import Problem, canonical
 
 from ...emulated_move import run
 
-ELEMENTS = (1, 2, 4, 8, 16)
 Shape = tuple[int, ...]
 
 # Shape, axes, and the kernel for 2-byte elements in arrays that begin on sectors.
@@ -91,26 +88,7 @@ def test_the_kernel_of_a_problem(shape: Shape, axes: Shape, kernel: str) -> None
     assert plan(transposition(shape, axes, 2), 0, 0).entry.startswith(kernel)
 
 
-@pytest.mark.parametrize("element", ELEMENTS)
-@pytest.mark.parametrize("is_ragged", [False, True])
-def test_tiles_that_fit_are_right(element: int, is_ragged: bool) -> None:
-    """One for each number of units across, and for few rows each number of units down."""
-    units = 16 // element
-    fitting, halo = (fitting_ragged_tiles, 2) if is_ragged else (fitting_tiles, 0)
-    across = [
-        (shape, shape.rows + units, n * units) for n in range(1, 33) for shape in fitting(element, 9999, n * units)
-    ]
-    down = [(shape, n * units, shape.cols + units) for n in range(1, 9) for shape in fitting(element, n * units, 1)[1:]]
-    matrices = {shape: (rows - is_ragged, max(1, cols - is_ragged)) for shape, rows, cols in across + down}
-    assert len(matrices) >= ({1: 4}.get(element, 16) if is_ragged else 23)
-    for shape, (rows, cols) in matrices.items():
-        assert obeys(element, shape, is_ragged)
-        axes = (rows, cols * element, element), (cols, element, rows * element)
-        kernel = tile(element, *axes, [], shape, x_units=not is_ragged or element == 16, halo=halo)
-        run(kernel, (rows, cols), (1, 0), element)
-
-
-@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
 @pytest.mark.parametrize(("shape", "axes", "kernel"), CASES)
 def test_every_plan_is_right(shape: Shape, axes: Shape, kernel: str, element: int) -> None:
     x, y = (0, 0) if element in (2, 16) else (element, 3 * element)
@@ -120,7 +98,7 @@ def test_every_plan_is_right(shape: Shape, axes: Shape, kernel: str, element: in
 @given(st.data())
 @settings(max_examples=60)
 def test_any_permutation(data: st.DataObject) -> None:
-    element = data.draw(st.sampled_from(ELEMENTS))
+    element = data.draw(st.sampled_from(ELEMENT_SIZES))
     shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 5, 8, 16, 33]), min_size=1, max_size=4)))
     axes = tuple(data.draw(st.permutations(range(len(shape)))))
     x, y = (element * data.draw(st.integers(0, 32 // element)) for _ in range(2))
@@ -195,26 +173,11 @@ def test_an_axis_beyond_31_bits_is_refused() -> None:
         plan(transposition(((1 << 31) + 11, 1), (1, 0), 1), 0, 0)
 
 
-def test_no_tile_needs_more_shared_memory_than_any_kernel_gets() -> None:
-    for table in (ALIGNED_TILES, RAGGED_TILES):
-        for element, shapes in table.items():
-            assert all(shape.cols * element * (shape.rows + 1) <= 48 * 1024 for shape in shapes)
-
-
-@pytest.mark.parametrize("size", range(2, 16))
-def test_no_records_need_more_shared_memory_than_any_kernel_gets(size: int) -> None:
-    tall, wide = record_tile(size)
-    kernel = records(1, size, (1000, 3000 * size, size), (1000, size, 1000 * size), [])
-    assert kernel.launch.shared_bytes + 2 * RECORDS_TABLE <= 48 * 1024
-    assert (tall + -(-32 // size)) * size <= RECORDS_TABLE
-    assert tall * size % 64 == 0 and wide % 8 == 0 and wide
-
-
 def test_no_weave_needs_more_shared_memory_than_any_kernel_gets() -> None:
-    tiling = replace(DEFAULT, weave_threads=dict.fromkeys(ELEMENTS, 256))
+    profile = replace(H200, weave_threads=dict.fromkeys(ELEMENT_SIZES, 256))
     for short in range(2, 17):
         for long in (4096, 4097):
-            chosen = plan(transposition((short, long), (1, 0), 4), 0, 0, tiling)
+            chosen = plan(transposition((short, long), (1, 0), 4), 0, 0, profile)
             threads = chosen.launch.block[0]
             if "weave" in chosen.entry:
                 assert 16 * (threads * (short | 1) + 1) <= 48 * 1024

@@ -1,14 +1,12 @@
-"""Everything that the page shows, as one record of plain JSON: no number of it is computed again on the page."""
+"""Everything that the page shows, as one record of plain JSON; the page computes none of its numbers again."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
 
-from cornerturn import __version__
-from cornerturn.emulator.counters import SECTOR_BYTES
+from cornerturn.emulator.counting import SECTOR_BYTES
 from cornerturn.errors import CornerturnError
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab.bench import Result, Step, result_of
+from cornerturn.lab.bench import Advance, Result, result_of
 from cornerturn.lab.evidence import Numbers
 from cornerturn.lab.explanation import Explanation, LineCount, explain
 from cornerturn.lab.kernel_text import instance
@@ -17,23 +15,21 @@ from cornerturn.lab.lesson_book import LESSONS
 from cornerturn.lab.lessons import learn
 from cornerturn.lab.matrices import require_memory
 from cornerturn.lab.report.measured import Measured
-from cornerturn.lab.report.scenes import scenes
+from cornerturn.lab.report.scenes import Json, scenes
 from cornerturn.lab.run import Run
 from cornerturn.toolchain import DEFAULT_ARCH
-
-Json = dict[str, Any]
-Entry = Kernel | View
+from cornerturn.version import package_version
 
 
 def contents(
-    entries: Sequence[Entry],
+    entries: Sequence[Kernel | View],
     rows: int,
     cols: int,
     measured: Iterable[Measured] = (),
     arch: str = DEFAULT_ARCH,
-    step: Step = lambda name, done: None,
+    step: Advance = lambda name, done: None,
 ) -> Json:
-    """Run ``entries`` on an x of rows x cols and record all that there is to see.
+    """Run ``entries`` on an x of rows x cols and record all that the page shows.
 
     Lessons are those whose kernels are all among the entries.
 
@@ -51,7 +47,7 @@ def contents(
     numbers = Numbers(rows, cols, told=lambda name: step(f"lessons: {name}", len(entries)))
     lessons = [lesson for lesson in LESSONS if names.issuperset(lesson.kernels)]
     return {
-        "version": __version__,
+        "version": package_version(),
         "arch": arch,
         "rows": rows,
         "cols": cols,
@@ -61,13 +57,13 @@ def contents(
     }
 
 
-def steps(entries: Sequence[Entry]) -> int:
-    """How many steps of work `contents` takes: one a kernel, and the lessons."""
+def steps(entries: Sequence[Kernel | View]) -> int:
+    """How many steps of work `contents` takes: one per kernel, and one for the lessons."""
     return len(entries) + 1
 
 
-def _kernel(entry: Entry, rows: int, cols: int, arch: str, step: Step, before: int) -> Json:
-    """One kernel: its result, and unless it did not run its source, its counts and its requests."""
+def _kernel(entry: Kernel | View, rows: int, cols: int, arch: str, step: Advance, before: int) -> Json:
+    """One kernel: its result and, if it ran, its source, counts and requests."""
     explained: list[Explanation] = []
 
     def run(kernel: Kernel) -> Run:
@@ -120,10 +116,10 @@ def _count(each: LineCount) -> Json:
 
 
 def _tile(kernel: Kernel, arch: str) -> Json | None:
-    """The tile in shared memory, plain, padded and swizzled; None where there is none, or none that can be told."""
+    """The tile in shared memory, plain, padded and swizzled; None without one, or if its layout is unknown."""
     try:
         layouts = watch_layouts(kernel, arch)
-    except CornerturnError:  # no transpose, no rectangle, or the algebra of layouts is not installed
+    except CornerturnError:  # not a transpose, no layout to show, or the algebra of layouts is not installed
         return None
     if not layouts.shared:
         return None
@@ -146,7 +142,7 @@ def _arrangement(each: Arrangement) -> Json:
 
 
 def _rows(grid: Grid) -> list[str]:
-    """Numbers below 36 as a character each, a row a string."""
+    """Numbers below 36 as a character each, a string per row."""
     return ["".join(_DIGITS[number] for number in row) for row in grid.tolist()]
 
 

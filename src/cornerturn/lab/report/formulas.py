@@ -1,7 +1,7 @@
 """Addresses as formulas: found from the addresses themselves, and checked against every one of them.
 
-An address is tried as a sum over the bits of the thread's coordinates, which takes in ``threadIdx.x / 16`` and
-``threadIdx.x % 16``, then as an exclusive or of them, which takes in swizzles.
+An address is tried as a sum over the bits of the thread's coordinates, which covers ``threadIdx.x / 16`` and
+``threadIdx.x % 16``, then as an exclusive or of them, which covers swizzles.
 """
 
 from collections.abc import Sequence
@@ -11,27 +11,27 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Threads:
-    """Who makes the accesses, one entry a lane.
+    """The threads that make the accesses, one entry per lane.
 
     Attributes:
         tx, ty: coordinates in the block.
         bx, by: coordinates of the block in the grid.
     """
 
-    tx: Numbers
-    ty: Numbers
-    bx: Numbers
-    by: Numbers
+    tx: Integers
+    ty: Integers
+    bx: Integers
+    by: Integers
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """A matrix and how its extents are called.
+class NamedMatrix:
+    """A matrix and the names of its extents.
 
     Attributes:
         rows, cols: numbers of elements.
@@ -45,12 +45,12 @@ class Matrix:
     pitch: str
 
 
-def element_formula(matrix: Matrix, threads: Threads, index: Numbers) -> str:
+def element_formula(matrix: NamedMatrix, threads: Threads, index: Integers) -> str:
     """The coordinates of the elements at flat ``index``, as ``x[32*by + ty, 32*bx + tx]``; empty if none is found.
 
     Example:
         >>> tx, zero = np.arange(32), np.zeros(32, dtype=np.int64)
-        >>> threads, x = Threads(tx, zero, zero, zero), Matrix("x", 64, 64, "rows", "cols")
+        >>> threads, x = Threads(tx, zero, zero, zero), NamedMatrix("x", 64, 64, "rows", "cols")
         >>> element_formula(x, threads, tx * 64), element_formula(x, threads, tx * 2 + 128)
         ('x[tx, 0]', 'x[2, 2*tx]')
     """
@@ -65,7 +65,7 @@ def element_formula(matrix: Matrix, threads: Threads, index: Numbers) -> str:
     return ""
 
 
-def byte_formula(threads: Threads, offset: Numbers) -> str:
+def byte_formula(threads: Threads, offset: Integers) -> str:
     """The byte offsets in a block's shared memory, as ``132*ty + 4*tx``; empty if no formula is found.
 
     Example:
@@ -76,7 +76,7 @@ def byte_formula(threads: Threads, offset: Numbers) -> str:
     return sum_formula(threads, offset) or xor_formula(threads, offset)
 
 
-def sum_formula(threads: Threads, target: Numbers) -> str:
+def sum_formula(threads: Threads, target: Integers) -> str:
     """``target`` as a sum over the block's coordinates and the bits of the thread's, or nothing."""
     names = [("by", 0), ("bx", 0), *_bit_names("ty", threads.ty), *_bit_names("tx", threads.tx)]
     columns = [threads.by, threads.bx, *_bits(threads.ty), *_bits(threads.tx)]
@@ -94,7 +94,7 @@ def sum_formula(threads: Threads, target: Numbers) -> str:
     return " + ".join([*terms, str(constant)] if constant or not terms else terms).replace("+ -", "- ")
 
 
-def xor_formula(threads: Threads, target: Numbers) -> str:
+def xor_formula(threads: Threads, target: Integers) -> str:
     """``target`` as an exclusive or of shifted bits of the thread's coordinates, or nothing."""
     coordinates = (("tx", threads.tx), ("ty", threads.ty))
     bits = [column for _, coordinate in coordinates for column in _bits(coordinate)]
@@ -114,7 +114,7 @@ def xor_formula(threads: Threads, target: Numbers) -> str:
     return " ^ ".join([*terms, str(constant)] if constant or not terms else terms)
 
 
-def _masks(bits: Sequence[Numbers], target: Numbers) -> list[int]:
+def _masks(bits: Sequence[Integers], target: Integers) -> list[int]:
     """What each bit adds by exclusive or: Gaussian elimination over the two-element field, free bits add nothing."""
     vectors = sum((column << n for n, column in enumerate(bits)), np.zeros_like(target))
     reduced: dict[int, tuple[int, int]] = {}
@@ -136,11 +136,11 @@ def _ones(number: int) -> list[int]:
     return [bit for bit in range(number.bit_length()) if number >> bit & 1]
 
 
-def _bits(coordinate: Numbers) -> list[Numbers]:
+def _bits(coordinate: Integers) -> list[Integers]:
     return [coordinate >> bit & 1 for bit in range(int(coordinate.max()).bit_length())]
 
 
-def _bit_names(name: str, coordinate: Numbers) -> list[tuple[str, int]]:
+def _bit_names(name: str, coordinate: Integers) -> list[tuple[str, int]]:
     return [(name, bit) for bit in range(len(_bits(coordinate)))]
 
 

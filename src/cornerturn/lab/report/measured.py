@@ -18,8 +18,8 @@ class Time:
 
     Attributes:
         valid: whether every bit of its output was right there.
-        seconds: a launch, median.
-        gbps: 1e9 bytes read and written a second.
+        seconds: per launch, median.
+        gbps: 1e9 bytes read and written per second.
         roof_share: speed as a share of the copy roof.
     """
 
@@ -48,10 +48,10 @@ class Measured:
 
 
 def read_measured(path: Path) -> list[Measured]:
-    """The times in a file of ``cornerturn bench --json``, one record a size.
+    """The times in a file of ``cornerturn bench --json``, one record per size.
 
     Raises:
-        UsageError: the file cannot be read, is no such file, or holds no times.
+        UsageError: the file cannot be read, is not such a file, or holds no times.
     """
     text = read_text(path)
     try:

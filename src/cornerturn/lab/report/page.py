@@ -1,4 +1,4 @@
-"""The page: one HTML file that holds its style, its scripts and its data, and asks nobody for anything."""
+"""The page: one HTML file that holds its style, scripts and data, and makes no request."""
 
 import json
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def page(contents: Mapping[str, object]) -> str:
 
 
 def _embed(contents: Mapping[str, object]) -> str:
-    """JSON that may stand in a script element: nothing in it can end the element."""
+    """JSON for a script element: nothing in it can end the element."""
     return json.dumps(contents, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 

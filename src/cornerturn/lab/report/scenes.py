@@ -1,7 +1,7 @@
 """What the access explorer plays: a few blocks of a kernel, every request of every warp in the order of execution.
 
-Requests repeat themselves from warp to warp and from block to block but for a shift, so that their pictures, and the
-series of numbers in them, are kept once and referred to by their place in a list.
+Requests repeat from warp to warp and from block to block, apart from a shift. So their pictures, and the series of
+numbers in them, are kept once and referred to by their place in a list.
 """
 
 from collections import deque
@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.emulator import Movement
-from cornerturn.emulator.counters import LINE_BYTES, WARP
+from cornerturn.emulator.counting import LINE_BYTES, WARP
 from cornerturn.emulator.program import EXITS, is_barrier
-from cornerturn.emulator.ptx import Entry, Instruction, Symbol, parse
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Extent, Kernel
 from cornerturn.lab.footprint import Footprint
 from cornerturn.lab.observation import BlockRun, run_block
-from cornerturn.lab.pictures import LANES
-from cornerturn.lab.report.formulas import Matrix, Threads, byte_formula, element_formula
+from cornerturn.lab.report.formulas import NamedMatrix, Threads, byte_formula, element_formula
 from cornerturn.lab.tracing import Writers, with_writers
+from cornerturn.lab.views.pictures import LANES
+from cornerturn.ptx import Entry, Instruction, Symbol, parse
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
 Json = dict[str, Any]
@@ -31,7 +31,7 @@ _Key = tuple[int, str, str, int]
 _Thing = TypeVar("_Thing", bound=Hashable)
 
 BARRIER = -1
-"""In the place of a request's instruction: a barrier, whose line follows."""
+"""In place of a request's instruction: a barrier, whose line follows."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class _Moved:
     """One movement of one block.
 
     Attributes:
-        turn: how often its instruction had been executed before.
+        turn: how often its instruction was executed before.
         writers: the threads that stored them in shared memory, for a load from there.
     """
 
@@ -63,7 +63,7 @@ class _Moved:
 
 @dataclass
 class _Lists:
-    """What requests refer to; the place of a thing is its number."""
+    """What requests refer to, by its place in a list."""
 
     instructions: dict[tuple[int, str, str, int, int], int] = field(default_factory=dict)
     formulas: dict[str, int] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class _Lists:
     drawn: list[Json] = field(default_factory=list)
 
     def shifted(self, numbers: Sequence[int]) -> tuple[int, int]:
-        """A series as what it has in common with its like, and its first number."""
+        """A series as the number of its shape, which starts from 0, and its first number."""
         return _place(self.series, tuple(number - numbers[0] for number in numbers)), numbers[0]
 
 
@@ -82,8 +82,8 @@ def scenes(kernel: Kernel, rows: int, cols: int, arch: str = DEFAULT_ARCH) -> Js
     The record holds lists that others point into (``instructions``, ``formulas``, ``series``, ``pictures``) and
     ``blocks``: for each its place ``at``, what it touches of x and y, and its ``warps``. A warp is a list of steps,
     ``[instruction, picture, base, formula, values, first value]`` and for a load from shared memory ``[..., writers,
-    first writer]``; or ``[-1, line]``, a barrier. Lane n of a picture is at byte ``base + offsets[n]``; series are
-    numbered from 0, so the first value is to be added.
+    first writer]``; or ``[-1, line]``, a barrier. Lane n of a picture is at byte ``base + offsets[n]``; series
+    start from 0, so add the first value.
 
     Raises:
         UsageError: the kernel refuses the shape.
@@ -143,7 +143,7 @@ def _writers(run: BlockRun, movement: Movement, writer: Writers) -> NDArray[np.i
 
 
 def _formulas(kernel: Kernel, moved: Sequence[_Moved]) -> dict[tuple[tuple[int, int], _Key], str]:
-    """The formula of each movement's addresses, by block and key: one for all blocks, or else one for each."""
+    """The formula of each movement's addresses, by block and key: one for all blocks if there is one, else one each."""
     alike: dict[_Key, list[_Moved]] = {}
     for each in moved:
         alike.setdefault(each.key, []).append(each)
@@ -165,10 +165,10 @@ def _formula(kernel: Kernel, same: Sequence[_Moved]) -> str:
     return element_formula(_matrix(kernel, run, memory), joined, offset // run.element_bytes)
 
 
-def _matrix(kernel: Kernel, run: BlockRun, name: str) -> Matrix:
+def _matrix(kernel: Kernel, run: BlockRun, name: str) -> NamedMatrix:
     if name == "x" or kernel is COPY:
-        return Matrix(name, run.pitch["y"], run.pitch[name], "rows", "cols")
-    return Matrix(name, run.pitch["x"], run.pitch[name], "cols", "rows")
+        return NamedMatrix(name, run.pitch["y"], run.pitch[name], "rows", "cols")
+    return NamedMatrix(name, run.pitch["x"], run.pitch[name], "cols", "rows")
 
 
 def _warps(
@@ -221,7 +221,7 @@ def _step(each: _Moved, mine: NDArray[np.intp], lists: _Lists, formula: int) -> 
 
 
 def _picture(request: Footprint, base: int, lists: _Lists) -> int:
-    """Where the request's picture is in the list; it is drawn when it is not there yet."""
+    """Where the request's picture is in the list; it is drawn if it is not there yet."""
     offsets = tuple(offset - base for offset in request.offsets)
     shared = request.memory == "shared"
     key = shared, request.access.kind, request.access.width, request.lanes, offsets
@@ -261,7 +261,7 @@ def _extent(run: BlockRun, matrix: str) -> list[int]:
 
 
 def _barriers_between(program: Entry, start: int, stop: int) -> tuple[Instruction, ...]:
-    """Barriers on the shortest way from one instruction to another; every way crosses the same, or some would hang."""
+    """Barriers on the shortest way from one instruction to another; every way crosses the same ones."""
     came_from, waiting = {}, deque([start])
     while waiting:
         here = waiting.popleft()

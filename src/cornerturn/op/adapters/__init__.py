@@ -1,1 +1,1 @@
-"""One module an array library: any array becomes strided views of its memory, and a result of its own kind."""
+"""One module per array library: how its arrays are viewed, made, checked and moved."""

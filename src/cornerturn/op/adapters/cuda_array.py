@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from cornerturn.errors import DeviceError, UsageError
-from cornerturn.op.engines import move_on_gpu
-from cornerturn.op.strided_view import StridedView, c_order, check_destination, check_ndim, normalized_axes
+from cornerturn.op.adapters.adapter import Adapter
+from cornerturn.op.gpu import engine
+from cornerturn.op.strided_view import StridedView, c_order
 
 LEGACY, PER_THREAD = 1, 2
 """The default streams as both protocols name them, which are the driver's own handles of them."""
@@ -29,48 +30,83 @@ class CudaArray:
     """What an exported array says of itself.
 
     Attributes:
+        array: the exporter.
         view: its elements.
         dtype: what they are, in the exporter's words; compared, never interpreted.
         stream: ``CUstream`` on which the array is used, or None if that is not said.
         writable: whether it says that it may be written to.
     """
 
+    array: Any
     view: StridedView
     dtype: str
     stream: int | None
     writable: bool
 
+    device = None  # only the driver knows it, by the address
 
-def transpose(x: Any, axes: Sequence[int] | None = None, out: Any = None) -> Any:
-    """Return an array with the axes of ``x`` permuted; see `cornerturn.transpose`.
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extent of each axis."""
+        return self.view.shape
 
-    Args:
-        x: exports ``__cuda_array_interface__``, or DLPack on a CUDA device.
-        axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them.
-        out: exports ``__cuda_array_interface__``, not read-only, with the result's shape and x's dtype and device;
-            shares no memory with ``x``. Required unless x is Numba's or has the Array API standard's
-            ``__array_namespace__``.
 
-    Returns:
-        ``out``, or a new C-contiguous array of x's own library.
+class CudaArrayAdapter(Adapter):
+    """Arrays that export ``__cuda_array_interface__``, or DLPack on a CUDA device.
 
-    Raises:
-        UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
-        DeviceError: there is no driver, or it refuses.
+    ``out`` exports ``__cuda_array_interface__``. It is required unless x is Numba's or has the Array API standard's
+    ``__array_namespace__``. All methods but `transpose` and `ndim` take what was read, a `CudaArray`.
     """
-    destination = None if out is None else _writable(out)
-    array = read(x, LEGACY if destination is None else destination.stream or LEGACY)
-    check_ndim(len(array.view.shape))
-    source = array.view.permuted(normalized_axes(axes, len(array.view.shape)))
-    if destination is None:
-        out = _empty(x, source)
-        destination = read(out, array.stream or LEGACY)
-    else:
-        _check_output(array, source.shape, destination)
-    if 0 not in source.shape and source != destination.view:
-        check_destination(source, destination.view)
-        _move(source, array, destination)
-    return out
+
+    array = CudaArray
+
+    def ndim(self, x: Any) -> int:
+        """Return the number of axes of an array."""
+        return len(read(x).shape)
+
+    def transpose(self, x: Any, axes: Sequence[int] | None = None, out: Any = None) -> Any:
+        """As every adapter does, on what x and ``out`` say of themselves: each is asked once.
+
+        Raises:
+            DeviceError: there is no driver, or it refuses.
+        """
+        target = None if out is None else _read_output(out)
+        stream = LEGACY if target is None else target.stream or LEGACY
+        return super().transpose(read(x, stream), axes, target).array
+
+    def check_writable(self, out: CudaArray) -> None:
+        """Refuse arrays that are read-only."""
+        if not out.writable:
+            raise UsageError("out is read-only: pass a writable array")
+
+    def view(self, x: CudaArray) -> StridedView:
+        """Return the strided view of what was read."""
+        return x.view
+
+    def empty(self, x: CudaArray, shape: tuple[int, ...]) -> CudaArray:
+        """Return a new array of x's own library and device, read."""
+        return read(_empty(x.array, x.view.pointer, shape), x.stream or LEGACY)
+
+    def move(self, source: StridedView, destination: StridedView, x: CudaArray, out: CudaArray) -> None:
+        """Put the work on the stream that the arrays name; wait if one of them names none."""
+        if not source.nbytes:
+            return
+        if x.stream and out.stream and x.stream != out.stream:
+            raise UsageError(
+                f"x is used on CUDA stream {x.stream:#x}, out on {out.stream:#x}: use both on the same one"
+            )
+        stream = x.stream or out.stream or LEGACY
+        with device_of(destination.pointer) as place, device_of(source.pointer) as ordinal:
+            if place != ordinal:
+                raise UsageError(
+                    f"out must be on x's CUDA device {ordinal}: got {place}; nothing moves between devices"
+                )
+            engine.run(source, destination, stream, ordinal)
+            if x.stream is None or out.stream is None:
+                _wait(stream)
+
+
+ADAPTER = CudaArrayAdapter()
 
 
 def read(x: Any, stream: int = LEGACY) -> CudaArray:
@@ -98,7 +134,7 @@ def device_of(address: int) -> Iterator[int]:
     """
     from cuda.bindings import driver
 
-    from cornerturn.gpu.device import check
+    from cornerturn.gpu.driver import check
 
     attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     try:
@@ -118,64 +154,41 @@ def device_of(address: int) -> Iterator[int]:
 def _primary_context(ordinal: int) -> Any:
     from cuda.bindings import driver
 
-    from cornerturn.gpu.device import check
+    from cornerturn.gpu.driver import check
 
     return check(driver.cuDevicePrimaryCtxRetain(check(driver.cuDeviceGet(ordinal))))
-
-
-def _move(source: StridedView, x: CudaArray, out: CudaArray) -> None:
-    """Put the work on the stream that the arrays name; wait if one of them names none."""
-    if x.stream and out.stream and x.stream != out.stream:
-        raise UsageError(f"x is used on CUDA stream {x.stream:#x}, out on {out.stream:#x}: use both on the same one")
-    stream = x.stream or out.stream or LEGACY
-    with device_of(out.view.pointer) as place, device_of(source.pointer) as ordinal:
-        if place != ordinal:
-            raise UsageError(f"out must be on x's CUDA device {ordinal}: got {place}; nothing moves between devices")
-        move_on_gpu(source, out.view, stream, ordinal)
-        if x.stream is None or out.stream is None:
-            _wait(stream)
 
 
 def _wait(stream: int) -> None:
     from cuda.bindings import driver
 
-    from cornerturn.gpu.device import check
+    from cornerturn.gpu.driver import check
 
     check(driver.cuStreamSynchronize(stream))
 
 
-def _empty(x: Any, source: StridedView) -> Any:
-    """Return a new array of x's own library and device, of the shape of ``source``."""
+def _empty(x: Any, pointer: int, shape: tuple[int, ...]) -> Any:
+    """Return a new array of x's own library, on the device that holds ``pointer``, x's address."""
     if _is_numbas(x):
         from numba import cuda
 
-        with device_of(source.pointer) if source.pointer else nullcontext(0) as ordinal:
+        with device_of(pointer) if pointer else nullcontext(0) as ordinal:
             place = cuda.gpus[ordinal]
         with place:
-            return cuda.device_array(source.shape, x.dtype, stream=x.stream)
+            return cuda.device_array(shape, x.dtype, stream=x.stream)
     if hasattr(x, "__array_namespace__"):
-        return x.__array_namespace__().empty(source.shape, dtype=x.dtype, device=x.device)
+        return x.__array_namespace__().empty(shape, dtype=x.dtype, device=x.device)
     raise UsageError(
         f"nothing is known that makes an array of type {type(x).__name__} on a GPU: pass out=, "
         "or an array of PyTorch or CuPy that shares x's memory, as their from_dlpack makes one"
     )
 
 
-def _writable(out: Any) -> CudaArray:
+def _read_output(out: Any) -> CudaArray:
     interface = getattr(out, "__cuda_array_interface__", None)
     if interface is None:
         raise UsageError(f"out must export __cuda_array_interface__: got {type(out).__name__}")
-    array = _from_interface(out, interface)
-    if not array.writable:
-        raise UsageError("out is read-only: pass a writable array")
-    return array
-
-
-def _check_output(x: CudaArray, shape: tuple[int, ...], out: CudaArray) -> None:
-    if out.view.shape != shape:
-        raise UsageError(f"out must have the result's shape {shape}: got {out.view.shape}")
-    if out.dtype != x.dtype:
-        raise UsageError(f"out must have x's dtype {x.dtype}: got {out.dtype}; nothing is converted")
+    return _from_interface(out, interface)
 
 
 def _is_numbas(x: Any) -> bool:
@@ -206,7 +219,7 @@ def _from_interface(x: Any, interface: Any) -> CudaArray:
     if strides is None:
         strides = c_order(shape, elements.itemsize).strides
     view = StridedView(address, elements.itemsize, shape, strides, x)
-    return CudaArray(view, dtype, stream, not read_only)
+    return CudaArray(x, view, dtype, stream, not read_only)
 
 
 _EXTENTS, _STEPS, _HANDLES = range(1 << 63), range(-(1 << 63), 1 << 63), range(1 << 64)
@@ -231,7 +244,7 @@ def _parts(name: str, interface: Any) -> _Parts:
     if not isinstance(typestr, str):
         raise wrong("typestr", "a string")
     if (shape := _integers(interface.get("shape"), _EXTENTS)) is None:
-        raise wrong("shape", "a tuple of integers from 0 on")
+        raise wrong("shape", "a tuple of integers, none negative")
     if strides is not None:
         strides = _integers(strides, _STEPS)
         if strides is None or len(strides) != len(shape):
@@ -310,4 +323,4 @@ def _from_dlpack(x: Any, stream: int) -> CudaArray:
     if kind:  # as the other protocol has it
         dtype = f"{'<' if itemsize > 1 else '|'}{kind}{itemsize}"
     view = StridedView((tensor.data or 0) + tensor.byte_offset, itemsize, shape, strides, capsule)
-    return CudaArray(view, dtype, None, False)
+    return CudaArray(x, view, dtype, None, False)

@@ -14,39 +14,50 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from cornerturn.errors import UsageError
-from cornerturn.op.engines import move_on_cpu
-from cornerturn.op.strided_view import check_ndim, empty_c_order, normalized_axes, view_of
+from cornerturn.op.adapters.adapter import MainMemory
+from cornerturn.op.strided_view import check_ndim, normalized_axes, view_of
 
 Array = Any  # jax.Array, or a tracer: the type checker does not follow jax
 
 transpose_p = Primitive("cornerturn_transpose")
 
 
-def transpose(x: Array, axes: Sequence[int] | None = None, out: Any = None) -> Array:
-    """Return a new ``jax.Array`` with the axes of ``x`` permuted; see `cornerturn.transpose`.
+class JaxAdapter(MainMemory):
+    """``jax.Array`` and tracers: the primitive, which JAX runs or compiles.
 
-    Args:
-        x: array on one device, a CPU or an NVIDIA GPU, or a tracer; any dtype but keys of random numbers, and of less
-            than a byte only on a CPU outside ``jit``.
-        axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them.
-        out: must be None: JAX arrays never change.
-
-    Raises:
-        UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
+    On a CPU, outside ``jit``, NumPy reads x without a copy, and the result shares the memory of NumPy's.
     """
-    if out is not None:
-        raise UsageError("JAX arrays never change, so none can be out: leave it away")
-    if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
-        raise UsageError(f"elements must be plain bytes: got dtype {x.dtype}; use jax.numpy.permute_dims")
-    check_ndim(x.ndim)
-    if isinstance(x, jax.core.Tracer):
-        _check_bytes(x)
-    return transpose_p.bind(x, axes=normalized_axes(axes, x.ndim))
+
+    array = jax.Array
+
+    def transpose(self, x: Array, axes: Sequence[int] | None = None, out: Any = None) -> Array:
+        """Return a new ``jax.Array`` with the axes of ``x`` permuted; see `cornerturn.transpose`.
+
+        Args:
+            x: array on one device, a CPU or an NVIDIA GPU, or a tracer; any dtype but keys of random numbers, and of
+                less than a byte only on a CPU outside ``jit``.
+            axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them.
+            out: must be None: JAX arrays never change.
+
+        Raises:
+            UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
+        """
+        if out is not None:
+            raise UsageError("JAX arrays never change, so none can be out: omit it")
+        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
+            raise UsageError(f"elements must be plain bytes: got dtype {x.dtype}; use jax.numpy.permute_dims")
+        check_ndim(x.ndim)
+        if isinstance(x, jax.core.Tracer):
+            _check_bytes(x)
+        return transpose_p.bind(x, axes=normalized_axes(axes, x.ndim))
+
+
+ADAPTER = JaxAdapter()
 
 
 def _check_place(x: Array) -> None:
     if x.is_deleted():
-        raise UsageError("x is deleted, as arrays are that a call takes over (donate_argnums): pass a copy there")
+        raise UsageError("x is deleted, as are arrays that a call takes over (donate_argnums): pass a copy there")
     if len(x.devices()) != 1:
         raise UsageError(
             f"x is spread over {len(x.devices())} devices: transpose its shards, x.addressable_shards, "
@@ -70,7 +81,7 @@ def _check_bytes(x: Array) -> None:
 
 
 def _bits(x: Array) -> int:
-    """Return how much of the memory of an array XLA gives to an element."""
+    """Return how many bits of memory XLA gives to an element."""
     if x.dtype == bool:
         return 8
     numbers = jax.numpy.iinfo if jax.dtypes.issubdtype(x.dtype, np.integer) else jax.numpy.finfo
@@ -94,8 +105,7 @@ def _is_plain(x: Array) -> bool:
 def _eager_on_cpu(x: Array, axes: tuple[int, ...]) -> Array:
     """Write into memory of NumPy's: for large arrays its pages come cheaper than XLA's."""
     source = np.asarray(x)  # shares memory on the CPU, also for the dtypes that DLPack lacks in NumPy
-    result = empty_c_order(tuple(x.shape[axis] for axis in axes), source.dtype)
-    move_on_cpu(view_of(source).permuted(axes), view_of(result))
+    result = ADAPTER.moved(view_of(source).permuted(axes), source)
     place = x.device if x.committed else None  # an array that was put nowhere may meet those of any device
     # x64, or a 64-bit array made while it was on would come back narrowed
     with jax.enable_x64(True), jax.default_device(x.device):

@@ -1,6 +1,6 @@
 """The transpose as a custom call of XLA, whose handler is Python: XLA brings both buffers and, on a GPU, the stream.
 
-XLA calls handlers through a C interface, its FFI. The structures below follow ``xla/ffi/api/c_api.h``, which lies in
+XLA calls handlers through a C interface, its FFI. The structures below follow ``xla/ffi/api/c_api.h``, which is in
 ``jax.ffi.include_dir()``; each is named as there, without ``XLA_FFI_``. Only fields up to the last one that is needed
 are declared: XLA hands over pointers, and newer versions append.
 """
@@ -16,7 +16,8 @@ import numpy as np
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters import cuda_array
 from cornerturn.op.adapters.jax_gate import Gate
-from cornerturn.op.engines import move_on_cpu, move_on_gpu
+from cornerturn.op.engines import move
+from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.strided_view import StridedView, c_order
 
 TARGET = "cornerturn_transpose"
@@ -27,7 +28,7 @@ ARRAY, SCALAR = 1, 3  # XLA_FFI_AttrType
 S64 = 5  # XLA_FFI_DataType_S64
 CANCELLED, INVALID_ARGUMENT, INTERNAL = 1, 3, 13  # XLA_FFI_Error_Code
 
-Address = int | None
+Pointer = int | None
 """A pointer as ctypes gives it: None for null."""
 
 
@@ -160,34 +161,34 @@ def attributes(axes: tuple[int, ...], itemsize: int) -> dict[str, Any]:
     return {"axes": np.array(axes, np.int64), "itemsize": np.int64(itemsize)}
 
 
-def on_cpu(frame: Any) -> Address:
+def on_cpu(frame: Any) -> Pointer:
     """Handle a call on XLA's CPU: ``frame`` is a pointer to its `CallFrame`; return an error of XLA's, or None."""
-    return _answer(frame.contents, move_on_cpu)
+    return _answer(frame.contents, move)
 
 
-def on_cuda(frame: Any) -> Address:
+def on_cuda(frame: Any) -> Pointer:
     """Handle a call on a GPU of XLA's: put the work on its stream and return, as `on_cpu` does."""
     call = frame.contents
 
-    def move(source: StridedView, destination: StridedView) -> Address:
+    def put(source: StridedView, destination: StridedView) -> Pointer:
         wanted = StreamGetArgs(ctypes.sizeof(StreamGetArgs), None, call.ctx, None)
         if error := call.api.contents.stream_get(wanted):
             return int(error)
         # whatever context the thread has: XLA works in the primary ones, and the address says of which device
         with cuda_array.device_of(source.pointer) as ordinal:
-            move_on_gpu(source, destination, wanted.stream or 0, ordinal)
+            gpu_engine.run(source, destination, wanted.stream or 0, ordinal)
         return None
 
-    return _answer(call, move)
+    return _answer(call, put)
 
 
-def _answer(call: Any, move: Callable[[StridedView, StridedView], Address]) -> Address:
+def _answer(call: Any, put: Callable[[StridedView, StridedView], Pointer]) -> Pointer:
     try:
         if call.extension_start and call.extension_start.contents.type == METADATA:
             _describe(call)
             return None
         source, destination = _views(call)
-        return None if 0 in source.shape else move(source, destination)
+        return None if 0 in source.shape else put(source, destination)
     except BaseException as error:  # whatever leaves here would be printed, and the call would pass for done
         text = f"{type(error).__name__}: {error}".encode()
         code = INVALID_ARGUMENT if isinstance(error, UsageError) else INTERNAL
@@ -196,7 +197,7 @@ def _answer(call: Any, move: Callable[[StridedView, StridedView], Address]) -> A
 
 
 def _describe(call: Any) -> None:
-    """Say which version the handler is for: XLA's own, as what it reads is the same from 0.1 on."""
+    """Say which version the handler is for: XLA's own, as what it reads is the same since 0.1."""
     metadata = ctypes.cast(call.extension_start, POINTER(MetadataExtension)).contents.metadata.contents
     metadata.api_version.major = 0
     metadata.api_version.minor = call.api.contents.api_version.minor if call.api else 1  # 0.1 asks without its API
@@ -219,8 +220,7 @@ def _views(call: Any) -> tuple[StridedView, StridedView]:
 
 
 def _view(buffer: Any, itemsize: int) -> StridedView:
-    layout = c_order(tuple(buffer.dims[: buffer.rank]), itemsize)
-    return StridedView(buffer.data or 0, itemsize, layout.shape, layout.strides)
+    return c_order(tuple(buffer.dims[: buffer.rank]), itemsize, buffer.data or 0)
 
 
 _refusal = ErrorCreateArgs(ctypes.sizeof(ErrorCreateArgs), None, b"Python ends: nothing was transposed", CANCELLED)

@@ -1,7 +1,7 @@
 """A gate before a handler written in Python, which closes before the interpreter ends.
 
 XLA may call from a thread of its own while the process exits. Python ends a thread that asks for the interpreter then,
-and XLA would wait for ever for what that thread was to do. The gate is machine code that needs no interpreter: it
+and XLA would wait forever for what that thread was to do. The gate is machine code that needs no interpreter: it
 counts who is inside, and turns back whoever comes when it is closed.
 """
 
@@ -30,8 +30,8 @@ class Gate:
 
         Args:
             handler: address of the handler, a ``void* (*)(void*)``.
-            table: bytes into a call's argument at which the address of a table of functions lies.
-            entry: bytes into that table at which the address of the one lies that answers a refused call.
+            table: bytes into a call's argument at which it holds the address of a table of functions.
+            entry: bytes into that table at which it holds the address of the function that answers a refused call.
             refusal: address to give it.
         """
         self._closed, self._inside = np.zeros(1, np.int64), np.zeros(1, np.int64)

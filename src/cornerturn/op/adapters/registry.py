@@ -1,70 +1,58 @@
-"""Arrays that are not NumPy's: find the adapter of their library. No library is imported unless its array is here."""
+"""Which adapter serves an array. No library is imported unless its array is here."""
 
 import atexit
 import sys
-from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from cornerturn.errors import UsageError
 
+if TYPE_CHECKING:
+    from cornerturn.op.adapters.adapter import Adapter
+
 _DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
+_registered: dict[type, "Adapter"] = {}
 
 
-def transpose(x: Any, axes: Sequence[int] | None, out: Any) -> Any:
-    """Transpose an array of PyTorch, JAX, CuPy, Numba, or any library that exports its arrays, by its adapter.
+def register(adapter: "Adapter") -> None:
+    """Let an adapter serve the arrays of its class and of subclasses.
 
-    Args:
-        x: array of any library but NumPy.
-        axes: as in `cornerturn.transpose`.
-        out: array of the same library to write into, or None.
+    Those of NumPy, PyTorch, JAX and CuPy keep their own adapters.
+    """
+    _registered[adapter.array] = adapter
 
-    Returns:
-        ``out``, or a new array of x's own library on x's device.
+
+def adapter_of(x: Any) -> "Adapter":
+    """Return the adapter that serves an array of any library but NumPy.
 
     Raises:
-        UsageError: no adapter knows x, or the adapter refuses it.
+        UsageError: there is none.
     """
-    # In this form an import of what is there costs the host of a GPU least.
+    module: ModuleType
+    # In this form torch.compile traces an import, and one that is done already costs the host of a GPU least.
     if _is_instance(x, "torch", "Tensor"):
-        import cornerturn.op.adapters.torch as torch_adapter
-
-        return torch_adapter.transpose(x, axes, out)
-    if _is_instance(x, "jax", "Array"):
-        import cornerturn.op.adapters.jax as jax_adapter
-
-        return jax_adapter.transpose(x, axes, out)
-    if _is_instance(x, "cupy", "ndarray"):
-        import cornerturn.op.adapters.cupy as cupy_adapter
-
-        return cupy_adapter.transpose(x, axes, out)
-    if _is_on_cuda(x):
-        from cornerturn.op.adapters import cuda_array
-
-        return cuda_array.transpose(x, axes, out)
-    if _exports_dlpack(x):
-        from cornerturn.op.adapters import dlpack
-
-        return dlpack.transpose(x, axes, out)
-    raise _no_array(x)
+        import cornerturn.op.adapters.torch as module
+    elif _is_instance(x, "jax", "Array"):
+        import cornerturn.op.adapters.jax as module
+    elif _is_instance(x, "cupy", "ndarray"):
+        import cornerturn.op.adapters.cupy as module
+    else:
+        for array, adapter in _registered.items():
+            if isinstance(x, array):
+                return adapter
+        if _is_on_cuda(x):
+            import cornerturn.op.adapters.cuda_array as module
+        elif _exports_dlpack(x):
+            import cornerturn.op.adapters.dlpack as module
+        else:
+            raise UsageError(f"transpose takes an array: got {type(x).__name__}; numpy.asarray(x) makes one")
+    return module.ADAPTER  # type: ignore[no-any-return]
 
 
-def ndim_of(x: Any) -> int:
-    """Return how many axes an array has, also where it exports its memory and nothing else.
-
-    Raises:
-        UsageError: x is no array, or cannot be read.
-    """
-    if hasattr(x, "ndim"):
-        return int(x.ndim)
-    if _is_on_cuda(x):
-        from cornerturn.op.adapters import cuda_array
-
-        return len(cuda_array.read(x).view.shape)
-    if _exports_dlpack(x):
-        from cornerturn.op.adapters import dlpack
-
-        return dlpack.read(x).ndim
-    raise _no_array(x)
+def _is_instance(x: Any, library: str, class_name: str) -> bool:
+    """Return whether x is of a class of a library, without importing it: nobody has its arrays before that."""
+    module = sys.modules.get(library)
+    return module is not None and isinstance(x, getattr(module, class_name, ()))
 
 
 def _is_on_cuda(x: Any) -> bool:
@@ -75,16 +63,6 @@ def _is_on_cuda(x: Any) -> bool:
 
 def _exports_dlpack(x: Any) -> bool:
     return hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")
-
-
-def _no_array(x: Any) -> UsageError:
-    return UsageError(f"transpose takes an array: got {type(x).__name__}; numpy.asarray(x) makes one")
-
-
-def _is_instance(x: Any, library: str, class_name: str) -> bool:
-    """Return whether x is of a class of a library, without importing it: nobody has its arrays before that."""
-    module = sys.modules.get(library)
-    return module is not None and isinstance(x, getattr(module, class_name, ()))
 
 
 @atexit.register

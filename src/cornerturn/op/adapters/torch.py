@@ -13,72 +13,93 @@ from torch.autograd.graph import increment_version
 
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters import torch_cuda
-from cornerturn.op.adapters.torch_cuda import view_of
-from cornerturn.op.engines import SMALL_BYTES, move_on_cpu, move_on_gpu
+from cornerturn.op.adapters.adapter import Adapter
+from cornerturn.op.adapters.torch_cuda import Tensor, view_of_tensor
+from cornerturn.op.engines import SMALL_BYTES, move
+from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.strided_view import StridedView, check_destination, check_ndim, normalized_axes
-
-Tensor = Any  # torch.Tensor: the type checker does not follow torch
 
 torch.library.define("cornerturn::transpose", "(Tensor x, int[] axes) -> Tensor")
 torch.library.define("cornerturn::transpose_into", "(Tensor x, int[] axes, Tensor(a!) out) -> ()")
 
 
-def transpose(x: Tensor, axes: Sequence[int] | None = None, out: Tensor | None = None) -> Tensor:
-    """Return a contiguous tensor with the axes of ``x`` permuted; see `cornerturn.transpose`.
+class TorchAdapter(Adapter):
+    """``torch.Tensor``: checked here, moved by the operators."""
 
-    Args:
-        x: strided tensor on a CPU or an NVIDIA GPU, any strides and dtype; a conjugate or negative bit is resolved.
-        axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them.
-        out: tensor of the result's shape and x's dtype and device to write into, sharing no memory with ``x``.
+    array = torch.Tensor
 
-    Returns:
-        ``out``, or a new tensor, differentiable where ``x`` requires a gradient.
+    def transpose(self, x: Tensor, axes: Sequence[int] | None = None, out: Tensor | None = None) -> Tensor:
+        """Return a contiguous tensor with the axes of ``x`` permuted; see `cornerturn.transpose`.
 
-    Raises:
-        UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
-    """
-    eager_cuda = not torch.compiler.is_compiling() and x.is_cuda
-    if eager_cuda and (known := torch_cuda.replay(x, axes, out)) is not None:
-        return known
-    _check_input(x)
-    order = list(normalized_axes(axes, x.ndim))
-    if out is None:
-        result = _transposed(x, order)
-    else:
-        _check_output(x, order, out)
-        torch.ops.cornerturn.transpose_into(x.resolve_conj().resolve_neg(), order, out)
-        result = out
-    if eager_cuda:
-        torch_cuda.remember(x, axes, out, order, result)
-    return result
+        Args:
+            x: strided tensor on a CPU or an NVIDIA GPU, any strides and dtype; a conjugate or negative bit is resolved.
+            axes: axis ``axes[i]`` of ``x`` becomes axis i of the result; None reverses them.
+            out: tensor of the result's shape and x's dtype and device to write into, sharing no memory with ``x``.
+
+        Returns:
+            ``out``, or a new tensor, differentiable where ``x`` requires a gradient.
+
+        Raises:
+            UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
+        """
+        eager_cuda = not torch.compiler.is_compiling() and x.is_cuda
+        if eager_cuda and (known := torch_cuda.replay(x, axes, out)) is not None:
+            return known
+        self.check_input(x)
+        order = list(normalized_axes(axes, x.ndim))
+        if out is None:
+            result = _transposed(x, order)
+        else:
+            self.check_output(x, tuple(x.shape[axis] for axis in order), out)
+            torch.ops.cornerturn.transpose_into(x.resolve_conj().resolve_neg(), order, out)
+            result = out
+        if eager_cuda:
+            torch_cuda.remember(x, axes, out, order, result)
+        return result
+
+    def check_input(self, x: Tensor) -> None:
+        """Refuse tensors that are not strided, other devices, and more axes than the engines take."""
+        if x.layout != torch.strided or x.is_nested or x.is_quantized:
+            raise UsageError(
+                f"x must be a plain strided tensor: got {_kind(x)}; x.to_dense() or x.dequantize() makes one"
+            )
+        if x.device.type not in ("cpu", "cuda", "meta") or (x.device.type == "cuda" and torch.version.hip):
+            raise UsageError(f"x is on device {x.device}, and no engine here serves it: pass x.cpu()")
+        check_ndim(x.ndim)
+
+    def check_writable(self, out: Tensor) -> None:
+        """Refuse tensors that are not strided, whose bits are to be read otherwise, or that inference mode froze."""
+        if out.layout != torch.strided or out.is_nested or out.is_quantized:
+            raise UsageError(f"out must be a plain strided tensor: got {_kind(out)}")
+        if not torch.compiler.is_compiling() and (out.is_conj() or out.is_neg()):
+            raise UsageError("out must not have its conjugate or negative bit set: pass a tensor of its own")
+        if not torch.compiler.is_compiling() and torch_cuda.is_frozen(out):
+            raise UsageError("out was made in inference mode and may be written only there: pass out.clone()")
+
+    def check_output(self, x: Tensor, shape: tuple[int, ...], out: Tensor) -> None:
+        """As every adapter does; and refuse what a gradient would have to pass."""
+        super().check_output(x, shape, out)
+        if torch.is_grad_enabled() and (x.requires_grad or out.requires_grad):
+            raise UsageError("out= cannot be differentiated through: omit it, or call under torch.no_grad()")
+
+    def view(self, x: Tensor) -> StridedView:
+        """Return the strided view of a tensor."""
+        return view_of_tensor(x)
+
+    def empty(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """Return a new contiguous tensor."""
+        return torch.empty(shape, dtype=x.dtype, device=x.device)
+
+    def move(self, source: StridedView, destination: StridedView, x: Tensor, out: Tensor) -> None:
+        """Move the elements; on a GPU, on PyTorch's current stream there."""
+        if x.device.type == "cpu":
+            move(source, destination)
+        else:
+            with torch.cuda.device(x.device):
+                gpu_engine.run(source, destination, torch.cuda.current_stream().cuda_stream, x.device.index)
 
 
-def _check_input(x: Tensor) -> None:
-    if x.layout != torch.strided or x.is_nested or x.is_quantized:
-        raise UsageError(f"x must be a plain strided tensor: got {_kind(x)}; x.to_dense() or x.dequantize() makes one")
-    if x.device.type not in ("cpu", "cuda", "meta") or (x.device.type == "cuda" and torch.version.hip):
-        raise UsageError(f"x is on device {x.device}, and no engine here serves it: pass x.cpu()")
-    check_ndim(x.ndim)
-
-
-def _check_output(x: Tensor, order: Sequence[int], out: Tensor) -> None:
-    if not isinstance(out, torch.Tensor):
-        raise UsageError(f"out must be a torch.Tensor as x is: got {type(out).__name__}")
-    if out.layout != torch.strided or out.is_nested or out.is_quantized:
-        raise UsageError(f"out must be a plain strided tensor: got {_kind(out)}")
-    if not torch.compiler.is_compiling() and (out.is_conj() or out.is_neg()):
-        raise UsageError("out must not have its conjugate or negative bit set: pass a tensor of its own")
-    if not torch.compiler.is_compiling() and torch_cuda.is_frozen(out):
-        raise UsageError("out was made in inference mode and may be written only there: pass out.clone()")
-    shape = tuple(x.shape[axis] for axis in order)
-    if tuple(out.shape) != shape:
-        raise UsageError(f"out must have the result's shape {shape}: got {tuple(out.shape)}")
-    if out.dtype != x.dtype:
-        raise UsageError(f"out must have x's dtype {x.dtype}: got {out.dtype}; nothing is converted")
-    if out.device != x.device:
-        raise UsageError(f"out must be on x's device {x.device}: got {out.device}; nothing moves between devices")
-    if torch.is_grad_enabled() and (x.requires_grad or out.requires_grad):
-        raise UsageError("out= cannot be differentiated through: leave it away, or call under torch.no_grad()")
+ADAPTER = TorchAdapter()
 
 
 def _kind(x: Tensor) -> str:
@@ -90,36 +111,25 @@ _UNCOPIED = {getattr(torch, f"{sign}int{bits}", None) for sign in ("", "u") for 
 
 
 def _transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
-    source = view_of(x).permuted(axes)
+    source = view_of_tensor(x).permuted(axes)
     if _is_small(x):
         return x.permute(axes).clone(memory_format=torch.contiguous_format)
-    result = torch.empty([x.shape[axis] for axis in axes], dtype=x.dtype, device=x.device)
-    _move(source, view_of(result), x.device)
-    return result
+    return ADAPTER.moved(source, x)
 
 
 def _transpose_into(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
-    source, destination = view_of(x).permuted(axes), view_of(out)
+    source, destination = view_of_tensor(x).permuted(axes), view_of_tensor(out)
     if source != destination:
         check_destination(source, destination)
         if _is_small(x):
             out.copy_(x.permute(axes))
         else:
             increment_version(out)  # so that autograd notices where it has saved what was there
-            _move(source, destination, x.device)
+            ADAPTER.move(source, destination, x, out)
 
 
 def _is_small(x: Tensor) -> bool:
     return bool(x.device.type == "cpu" and x.nbytes <= SMALL_BYTES and x.dtype not in _UNCOPIED)
-
-
-def _move(source: StridedView, destination: StridedView, device: Any) -> None:
-    """Let the device's engine move the elements; on a GPU, on PyTorch's current stream there."""
-    if device.type == "cpu":
-        move_on_cpu(source, destination)
-    else:
-        with torch.cuda.device(device):
-            move_on_gpu(source, destination, torch.cuda.current_stream().cuda_stream, device.index)
 
 
 def _fake(x: Tensor, axes: Sequence[int]) -> Tensor:
@@ -179,7 +189,7 @@ def _is_transformed(x: Tensor) -> bool:
 
 
 def _batched_into(*_: Any) -> None:
-    raise UsageError("out= does not work under vmap: leave it away")
+    raise UsageError("out= does not work under vmap: omit it")
 
 
 for _device in ("CPU", "CUDA"):

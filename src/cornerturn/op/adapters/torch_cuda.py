@@ -13,7 +13,8 @@ from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
 from cornerturn.errors import UsageError
-from cornerturn.op.gpu.engine import Launcher, prepared, when_retuned
+from cornerturn.gpu import Launcher
+from cornerturn.op.gpu.engine import prepared, when_retuned
 from cornerturn.op.strided_view import StridedView, bounds
 
 Tensor = Any  # torch.Tensor: the type checker does not follow torch
@@ -82,16 +83,16 @@ def remember(x: Tensor, axes: Sequence[int] | None, out: Tensor | None, order: S
     """
     if _is_watched() or not _is_plain(x) or not _is_plain(result) or not x.numel():
         return
-    source, destination = view_of(x).permuted(order), view_of(result)
+    source, destination = view_of_tensor(x).permuted(order), view_of_tensor(result)
     launch, offset_x, offset_y = prepared(source, destination, x.get_device())
     if len(_served) >= CAPACITY:
         _served.clear()
     _served[_layout(x, axes, out, x.data_ptr())] = _Served(
-        launch, destination.shape, _reach(source), _reach(destination), offset_x, offset_y
+        launch, destination.shape, source.reach, destination.reach, offset_x, offset_y
     )
 
 
-def view_of(x: Tensor) -> StridedView:
+def view_of_tensor(x: Tensor) -> StridedView:
     """Return the strided view of a tensor.
 
     Raises:
@@ -142,11 +143,6 @@ def _layout(x: Tensor, axes: Sequence[int] | None, out: Tensor | None, address: 
     if out is None:
         return own
     return (*own, out.shape, out.stride(), out.dtype, out.get_device(), out.data_ptr() % 32)
-
-
-def _reach(view: StridedView) -> tuple[int, int]:
-    spans = [(extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True)]
-    return sum(min(span, 0) for span in spans), sum(max(span, 0) for span in spans) + view.itemsize
 
 
 def _apart(x: int, reach_x: tuple[int, int], y: int, reach_y: tuple[int, int]) -> bool:

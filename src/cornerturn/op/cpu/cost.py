@@ -14,7 +14,7 @@ from cornerturn.op.cpu.kernels import KernelRecord
 from cornerturn.op.cpu.machine import LINE_BYTES, cache_bytes
 from cornerturn.op.problem import Axis, Problem
 
-ENGINE_NANOSECONDS = 600  # a call of the engine, beyond what one of NumPy takes
+ENGINE_NANOSECONDS = 1000  # a call of the engine, beyond what one of NumPy takes
 NUMPY_NANOSECONDS = 0.45  # per element
 NUMPY_RUN_NANOSECONDS = 8
 BOX_NANOSECONDS = 6

@@ -12,13 +12,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.op.cpu import crew, store
 from cornerturn.op.cpu.launch import Job, job_of
-from cornerturn.op.cpu.machine import processors
+from cornerturn.op.cpu.machine import data_offset, processors
 from cornerturn.op.cpu.plan import NUMPY_COPY, Plan
 from cornerturn.op.strided_view import StridedView, as_array, empty_c_order
 
@@ -48,7 +49,7 @@ def run(plan: Plan, source: int, destination: int, owners: object = None) -> Non
         destination: address of the output's element (0, ..., 0).
         owners: what keeps both arrays alive; every thread holds it while it moves.
     """
-    launch = _launch(plan) if plan.kernel != NUMPY_COPY else None
+    launch = None if plan.kernel == NUMPY_COPY or not compiles() else _launch(plan)
     if launch is None:
         return _copy(plan, source, destination)
     if launch.threads == 1 or (threads := min(launch.threads, thread_count())) == 1:
@@ -118,9 +119,40 @@ _memory = _Memory()
 @lru_cache(maxsize=4096)
 def _launch(plan: Plan) -> _Launch | None:
     """Compile the plan's kernel, or load it, and lay out its job; None if there is no way to do that."""
+    return _laid_out(plan, 0)
+
+
+def _laid_out(plan: Plan, reference: int) -> _Launch | None:
     kernel = store.kernel(plan.kernel)
     if kernel is None:
         return None
-    job = job_of(plan.chosen, plan.problem)
+    job = job_of(plan.chosen, plan.problem, reference)
     threads = min(job.tickets, max(1, int(plan.chosen.nanoseconds / THREAD_NANOSECONDS)))
     return _Launch(kernel, job, job.numbers.ctypes.data, job.scratch_bytes, threads)
+
+
+class Reference(NamedTuple):
+    """What to call to move the elements of two NumPy arrays, given by the addresses of their objects.
+
+    To ask an array for the address of its elements takes longer than to move a thousand of them.
+    """
+
+    kernel: Kernel
+    address: int
+    scratch_bytes: int
+    job: Job
+
+
+def by_reference(plan: Plan) -> Reference | None:
+    """Return what to call; None for a plan that takes several threads or depends on where the output begins."""
+    if plan.chosen.stream or not data_offset():
+        return None
+    launch = _laid_out(plan, data_offset())
+    if launch is None or launch.threads > 1:
+        return None
+    return Reference(launch.kernel, launch.address, launch.scratch_bytes, launch.job)
+
+
+def scratch(nbytes: int) -> int:
+    """Return the address of scratch memory of the calling thread."""
+    return _memory.address(nbytes)

@@ -1,9 +1,13 @@
 """The machine that runs: its caches, its processors, what its instructions can do."""
 
+import ctypes
 import os
 import platform
+import sys
 from functools import cache
 from pathlib import Path
+
+import numpy as np
 
 LINE_BYTES = 64
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -33,3 +37,15 @@ def byte_lookup() -> str:
 def processors() -> int:
     """Return how many processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def data_offset() -> int:
+    """Return where a NumPy array's object holds the address of its elements, 0 if it is not where it used to be.
+
+    NumPy's C interface fixes the place: the first field after the head that all objects have.
+    """
+    offset, probe = object.__basicsize__, np.zeros(1)
+    if sys.implementation.name != "cpython":
+        return 0
+    return offset if ctypes.c_void_p.from_address(id(probe) + offset).value == probe.ctypes.data else 0

@@ -1,5 +1,6 @@
 """From a problem to the way that is predicted to take the least time."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,9 @@ from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import StridedView
 
 NUMPY_COPY = "numpy_copy"
+FEW_ELEMENTS = 1024
+"""NumPy copies so many elements in less time than it takes to look up how to move them."""
+
 WANTS = ((256, 256), (512, 512), (128, 512), (512, 128), (64, 256), (256, 64), (1024, 1024), (256, 2048), (2048, 256))
 """Bytes of the runs of a box, in the input and in the output, that are tried."""
 
@@ -70,7 +74,8 @@ class Plan:
     def why(self) -> str:
         """Why this way is taken."""
         if len(self.candidates) == 1:
-            return "NUMBA_DISABLE_JIT is set, and NumPy copies" if store.turned_off() else "nothing else fits"
+            turned_off = "NUMBA_DISABLE_JIT is set, and NumPy copies"
+            return turned_off if store.turned_off() else f"there are at most {FEW_ELEMENTS} elements"
         known = KERNELS.get(self.kernel)
         lesson = known.lesson if known else "a call of the engine costs more than it saves"
         return f"{lesson}; the shortest of {len(self.candidates)} ways, as predicted"
@@ -113,12 +118,18 @@ def plan_strides(
         aligned: whether the output's element (0, ..., 0) starts a line.
     """
     problem = canonical(itemsize, shape, strides_in, strides_out)
-    return plan_problem(problem, aligned and problem.offset_out % LINE_BYTES == 0)
+    return plan_problem(problem, aligned and problem.offset_out % LINE_BYTES == 0, math.prod(shape) <= FEW_ELEMENTS)
 
 
-def plan_problem(problem: Problem, aligned: bool = False) -> Plan:
-    """Return the plan for a problem; ``aligned``: whether the output's first element moved starts a line."""
-    ways = [] if store.turned_off() else _candidates(problem, aligned)
+def plan_problem(problem: Problem, aligned: bool = False, few: bool = False) -> Plan:
+    """Return the plan for a problem.
+
+    Args:
+        problem: the move.
+        aligned: whether the output's first element moved starts a line.
+        few: whether the arrays have at most FEW_ELEMENTS.
+    """
+    ways = [] if few or store.turned_off() else _candidates(problem, aligned)
     candidates = [*ways, Candidate(NUMPY_COPY, None, False, False, numpy_nanoseconds(problem))]
     return Plan(problem, tuple(sorted(candidates, key=lambda candidate: candidate.nanoseconds)))
 

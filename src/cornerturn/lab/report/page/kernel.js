@@ -69,7 +69,7 @@ function countChip(count) {
   const unit = count.space === "global" ? "sectors" : "wavefronts";
   const share = count.used ? `, ${Math.round(100 * count.used)}% of their bytes used` : "";
   const title =
-    `${count.space} ${count.kind}, ${count.width} bytes a lane, ${whole(count.requests)} requests, ` +
+    `${count.space} ${count.kind}, ${count.width} bytes per lane, ${whole(count.requests)} requests, ` +
     (count.found ? `${whole(count.found)} ${unit} (ideal ${whole(count.ideal)})${share}` : "");
   const each = count.found ? perRequest(count.requests, count.found, count.ideal) : whole(count.requests);
   return element(

@@ -66,7 +66,7 @@ function placeName(kernel, request, offset) {
   return `${request.memory}[${row}, ${col}${count > 1 ? `..${col + count - 1}` : ""}]`;
 }
 
-// Negative numbers stand for what is no element of x, such as an address.
+// Negative numbers mark what is not an element of x, such as an address.
 function valueNames(kernel, moved) {
   const values = moved.filter((index) => index >= 0);
   if (!values.length) return "no element of x";

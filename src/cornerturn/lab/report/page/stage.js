@@ -2,7 +2,7 @@
 // The stage of the explorer: the two matrices, shared memory as its 32 banks, the registers of the lanes between them,
 // and below what the hardware makes of the request.
 
-const WINDOW = 64; // elements a side that a matrix shows at most of a block; beyond, it shows the warp's own
+const WINDOW = 64; // elements per side that a matrix shows at most of a block; beyond, it shows the warp's own
 const FLIGHT_MS = 550;
 const MARGIN = 8; // fewest rows and columns
 

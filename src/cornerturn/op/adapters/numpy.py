@@ -1,0 +1,142 @@
+"""NumPy arrays: moved by the CPU engine, or by NumPy's own copy where that is predicted to be faster."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cornerturn.errors import UsageError
+from cornerturn.op.adapters.adapter import MainMemory
+from cornerturn.op.cpu import engine
+from cornerturn.op.cpu.plan import NUMPY_COPY, Plan, plan_move
+from cornerturn.op.strided_view import (
+    AnyArray,
+    check_destination,
+    check_ndim,
+    empty_c_order,
+    normalized_axes,
+    view_of,
+)
+
+_CALLS_MAX = 4096
+
+
+class _Call(NamedTuple):
+    """How arrays of one layout are moved: normal axes, the result's shape, and what to call, None for NumPy's copy."""
+
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    launch: engine.Reference | None
+
+
+_calls: dict[tuple[Any, ...], _Call] = {}
+
+
+def known(x: AnyArray, axes: Any, out: Any) -> AnyArray | None:
+    """Do what an earlier call did with arrays of this layout, by as few steps as there are; None if there was none.
+
+    Args:
+        x: of class ``numpy.ndarray`` itself.
+        axes: as in ``transpose``.
+        out: as in ``transpose``.
+    """
+    if out is None:
+        key: tuple[Any, ...] = (x.shape, x.strides, x.dtype, axes)
+    else:
+        if type(out) is not np.ndarray or not out.flags.writeable:
+            return None
+        apart = x.flags.owndata and out.flags.owndata and x is not out
+        if not apart and np.may_share_memory(x, out):
+            return None
+        key = (x.shape, x.strides, x.dtype, axes, out.shape, out.strides, out.dtype)
+    try:
+        order, shape, launch = _calls[key]
+        if axes is not None:
+            tuple(map(index, axes))  # 1.0 finds what 1 did
+    except (KeyError, TypeError):
+        return None
+    if launch is None:
+        if out is None:
+            return x.transpose(order).copy()
+        np.copyto(out, x.transpose(order))
+        return out  # type: ignore[no-any-return]
+    result = np.empty(shape, x.dtype) if out is None else out
+    kernel, job, scratch_bytes, _ = launch
+    kernel(id(x), id(result), job, 0, engine.scratch(scratch_bytes) if scratch_bytes else 0)
+    return result
+
+
+class NumpyAdapter(MainMemory):
+    """``numpy.ndarray``, of any strides and dtype without object references; subclasses come back as plain arrays."""
+
+    array = np.ndarray
+
+    def check_input(self, x: AnyArray) -> None:
+        """Refuse masks, objects, and more axes than the engines take."""
+        if isinstance(x, np.ma.MaskedArray):
+            raise UsageError("a masked array would lose its mask: transpose x.data and x.mask each on its own")
+        if x.dtype.hasobject:
+            raise UsageError(f"elements must be plain bytes: dtype {x.dtype} holds references; use numpy.transpose")
+        check_ndim(x.ndim)
+
+    def check_writable(self, out: AnyArray) -> None:
+        """Refuse masks, and arrays that are read-only."""
+        if isinstance(out, np.ma.MaskedArray):
+            raise UsageError("out must not be a masked array, whose mask would stay as it is: pass out.data")
+        if not out.flags.writeable:
+            raise UsageError("out is read-only: pass a writable array")
+
+    def transpose(self, x: AnyArray, axes: Sequence[int] | None = None, out: Any = None) -> AnyArray:
+        """As every adapter does, but NumPy copies itself what the plan gives it, and a small move is remembered."""
+        self.check_input(x)
+        order = normalized_axes(axes, x.ndim)
+        view = np.asarray(x).transpose(order)
+        if out is None:
+            result = empty_c_order(view.shape, x.dtype)
+        else:
+            self.check_output(x, view.shape, out)
+            if not out.flags.c_contiguous or np.may_share_memory(x, out):
+                if _same_elements(view, out):
+                    return out  # type: ignore[no-any-return]
+                check_destination(view_of(x), view_of(out))
+            result = out
+        if not view.nbytes:
+            return result
+        source, destination = view_of(view), view_of(result)
+        plan = plan_move(source, destination)
+        if plan.kernel == NUMPY_COPY:
+            np.copyto(result, view)
+        else:
+            engine.run(plan, source.pointer, destination.pointer, (x, result))
+        if type(x) is np.ndarray:
+            _remember(x, axes, out, order, plan)
+        return result
+
+
+def _remember(x: AnyArray, axes: Any, out: Any, order: tuple[int, ...], plan: Plan) -> None:
+    """Keep how a small move is done; a large one may need threads and an output of its own alignment."""
+    launch = None
+    if plan.kernel != NUMPY_COPY:
+        launch = engine.by_reference(plan)
+        if launch is None:
+            return
+    axes = tuple(axes) if isinstance(axes, list) else axes
+    key: tuple[Any, ...] = (x.shape, x.strides, x.dtype, axes)
+    if out is not None:
+        key += (out.shape, out.strides, out.dtype)
+    if len(_calls) >= _CALLS_MAX:
+        _calls.clear()
+    with suppress(TypeError):  # axes of a kind that has no hash
+        _calls[key] = _Call(order, tuple(x.shape[axis] for axis in order), launch)
+
+
+def _same_elements(view: AnyArray, out: AnyArray) -> bool:
+    """Return whether every element already is where it is to be written."""
+    return view.ctypes.data == out.ctypes.data and all(
+        here == there or extent <= 1 for extent, here, there in zip(view.shape, view.strides, out.strides, strict=True)
+    )
+
+
+ADAPTER = NumpyAdapter()

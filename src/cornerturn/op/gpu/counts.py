@@ -1,0 +1,197 @@
+"""What a box costs, counted in closed form: sectors, instructions, wavefronts, and what stays in flight."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cornerturn.kernels.grid import ceil_div
+from cornerturn.kernels.production.axes import SECTOR, UNIT
+from cornerturn.kernels.production.box import WORD, Box, Digit
+
+WARP = 32
+BANKS = 32
+LINE = 128
+"""Bytes of a line of L1: a request takes a wavefront for each line that it touches."""
+READS_IN_FLIGHT = 4
+"""Shifted units that a thread reads at once, as `permute.cu` does."""
+SAMPLED_THREADS = 128
+"""Threads whose first requests stand for all: the others differ by whole periods of the box."""
+RESIDENT_THREADS, RESIDENT_BLOCKS, SHARED_TOTAL, SHARED_RESERVED = 2048, 32, 227 << 10, 1 << 10
+"""What a multiprocessor holds (CUDA C++ Programming Guide, compute capability 9.0)."""
+ASSEMBLED = {(1, 1): 3, (1, 4): 2, (2, 1): 1, (2, 2): 1}
+"""Byte permutes per word of y, by element and pack: larger elements are words."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts of a box, per block where nothing else is said.
+
+    Attributes:
+        blocks: of the launch.
+        warps: of a block.
+        resident: blocks that a multiprocessor holds.
+        x_sectors, y_sectors: sectors per sector that the bytes fill, on average over alignments.
+        x_run, y_run: bytes of a run.
+        covered: elements of all boxes per element of the array: 1 where no box ends beyond it.
+        setup: units of y, per thread, whose elements lie along several axes: each element's place is computed.
+        shifted_reads, shifted_writes: aligned units, over the warp's lanes.
+        run_ends: elements around those units at both ends of runs of y, a lane each, over the warp's lanes.
+        permutes: byte permutes of warps.
+        wavefronts: of global and shared memory.
+        read_waits, gather_waits, write_waits: steps that a thread waits for, one after the other.
+    """
+
+    blocks: int
+    warps: int
+    resident: int
+    x_sectors: float
+    y_sectors: float
+    x_run: int
+    y_run: int
+    covered: float
+    setup: int
+    shifted_reads: float
+    shifted_writes: float
+    run_ends: float
+    permutes: float
+    wavefronts: float
+    read_waits: int
+    gather_waits: int
+    write_waits: int
+
+
+def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
+    """Return the counts of a box.
+
+    Args:
+        box: the box.
+        shared: wavefronts per request of stores to, and of loads from shared memory, or of loads from x where units are
+            gathered from there; counted if omitted, which takes most of the time.
+    """
+    element, unit, pack = box.element, box.write_unit, box.pack
+    nbytes = box.volume * element
+    x_run, y_run = box.x_length * element, box.y_length * element
+    stores, loads = wavefronts_per_request(box) if shared is None else shared
+    gathers = box.volume / (unit * pack) / WARP
+    shifted_reads = ceil_div(x_run, UNIT) * (nbytes / x_run) / WARP if box.reads_runs else 0.0
+    shifted_writes = nbytes / UNIT / WARP if box.writes_runs else 0.0
+    run_ends = nbytes / y_run * 2 * UNIT / element / WARP if box.writes_runs else 0.0
+    wavefronts = gathers * unit * (max(loads, pack * element / WORD) if box.direct else loads)
+    wavefronts += gathers * pack * max(1.0, unit * element / WORD)
+    if box.reads_runs:
+        wavefronts += shifted_reads * (2 * WORD + UNIT / box.shared_unit * stores)
+    elif not box.direct:
+        reads = nbytes / box.read_unit / WARP
+        wavefronts += reads * (max(1.0, box.read_unit / WORD) + box.read_unit / box.shared_unit * stores)
+    wavefronts += shifted_writes * 3 * WORD + run_ends * 2
+    by_shared = SHARED_TOTAL // (box.shared_bytes + SHARED_RESERVED)
+    resident = min(RESIDENT_BLOCKS, RESIDENT_THREADS // box.threads, by_shared)
+    if box.direct:
+        read_waits = box.write.steps
+    elif box.reads_runs:
+        lanes = box.lanes(box.x_length)
+        turns = ceil_div(ceil_div(x_run, UNIT), lanes)
+        read_waits = _rounds(box, box.x_length, lanes) * ceil_div(turns, READS_IN_FLIGHT)
+    else:
+        read_waits = ceil_div(box.read.steps, box.batch)
+    write_waits = 0
+    if box.writes_runs:
+        lanes = box.lanes(box.y_length)
+        write_waits = _rounds(box, box.y_length, lanes) * ceil_div(ceil_div(y_run, UNIT), lanes)
+    return Counts(
+        blocks=box.blocks,
+        warps=box.threads // WARP,
+        resident=max(resident, 1),
+        x_sectors=_sectors(box, box.x_run, 1),
+        y_sectors=_sectors(box, box.y_run, 2),
+        x_run=x_run,
+        y_run=y_run,
+        covered=math.prod(ceil_div(n, c) * c / n for (n, _, _), c in zip(box.axes, box.chunks, strict=True)),
+        setup=0 if box.straight else unit,
+        shifted_reads=shifted_reads,
+        shifted_writes=shifted_writes,
+        run_ends=run_ends,
+        permutes=gathers * unit * pack * element / WORD * ASSEMBLED.get((element, pack), 0),
+        wavefronts=wavefronts,
+        read_waits=read_waits,
+        gather_waits=box.write.steps,
+        write_waits=write_waits,
+    )
+
+
+def _rounds(box: Box, length: int, lanes: int) -> int:
+    return ceil_div(box.volume // length, max(1, box.threads // lanes))
+
+
+def _sectors(box: Box, run: Sequence[int], side: int) -> float:
+    """Return the sectors that a run touches per sector that its bytes fill, on average over where runs begin."""
+    length = math.prod(box.extents[b] for b in run) * box.element
+    of_run = {box.boxed[b] for b in run}
+    strides = [axis[side] for a, axis in enumerate(box.axes) if a not in of_run and axis[0] > 1]
+    aligned = math.gcd(SECTOR, length, *strides)
+    return (length + SECTOR - aligned) / length
+
+
+def wavefronts_per_request(box: Box) -> tuple[float, float]:
+    """Return the wavefronts of a store to, and of a load from shared memory: the mean over the first threads' steps.
+
+    Where units are gathered from x itself: 0, and the lines that a load touches.
+    """
+    gathered = _gathered(box)
+    if box.direct:
+        at = gathered @ np.array([box.axes[a][1] for a in box.boxed])
+        return 0.0, _mean_over_warps(at, lambda lanes: len(np.unique(lanes // LINE)))
+    width = box.pack * box.element
+    loads = _mean_over_warps(_places(box, gathered), lambda lanes: _wavefronts(lanes, width))
+    if box.reads_runs:
+        return 1.0, loads
+    at = _coordinates(box.read.thread, len(box.boxed), SAMPLED_THREADS * box.read.unit)[:: box.read.unit]
+    return _mean_over_warps(_places(box, at)[:, None], lambda lanes: _wavefronts(lanes, box.shared_unit)), loads
+
+
+def _gathered(box: Box) -> NDArray[np.int64]:
+    """Return where each element lies that the first threads gather first: threads x elements of a unit x axes."""
+    axes, unit, phase = len(box.boxed), box.write.unit, box.write
+    if not phase.run_units:
+        count = min(phase.threads, SAMPLED_THREADS) * unit
+        return _coordinates(phase.thread, axes, count).reshape(-1, unit, axes)
+    threads = np.arange(min(phase.threads, SAMPLED_THREADS))
+    run: list[Digit] = [(b, box.extents[b], 1) for b in box.y_run]
+    of_run = _coordinates(run, axes, box.y_length)[
+        ((threads % phase.run_units)[:, None] * unit + np.arange(unit)) % box.y_length
+    ]
+    others = _coordinates(phase.thread, axes, threads[-1] // phase.run_units + 1)[threads // phase.run_units]
+    both: NDArray[np.int64] = of_run + others[:, None]
+    return both
+
+
+def _coordinates(digits: Sequence[Digit], axes: int, count: int) -> NDArray[np.int64]:
+    """Return the coordinates that the first numbers mean: count x axes."""
+    number = np.arange(min(count, math.prod(radix for _, radix, _ in digits)))
+    at = np.zeros((len(number), axes), np.int64)
+    for axis, radix, step in digits:
+        at[:, axis] += number % radix * step
+        number = number // radix
+    return at
+
+
+def _places(box: Box, at: NDArray[np.int64]) -> NDArray[np.int64]:
+    places: NDArray[np.int64] = at @ np.array(box.pitches) + at[..., 0] // box.write_unit * box.skew
+    return places
+
+
+def _mean_over_warps(places: NDArray[np.int64], count: Callable[[NDArray[np.int64]], int]) -> float:
+    """Return the mean over warps, and over the requests of each, of what their lanes' places count."""
+    warps = range(0, len(places), WARP)
+    return float(np.mean([count(places[w : w + WARP, v]) for w in warps for v in range(places.shape[1])]))
+
+
+def _wavefronts(places: NDArray[np.int64], width: int) -> int:
+    """Return the wavefronts of one request: per group of lanes that 128 bytes serve, the most words in one bank."""
+    lanes, words = WARP * WORD // max(width, WORD), np.arange(max(width // WORD, 1))
+    groups = range(0, len(places), lanes)
+    touched = [np.unique((places[g : g + lanes, None] // WORD + words).ravel()) for g in groups]
+    return sum(int(np.bincount(group % BANKS).max()) for group in touched)

@@ -1,0 +1,160 @@
+"""The production kernels as entries of the catalogue: what they accept, count and move, and that the planner agrees."""
+
+import pytest
+
+from cornerturn.kernels.catalogue import find
+from cornerturn.kernels.kernel import ELEMENT_SIZES, Kernel, Launch
+from cornerturn.kernels.production.axes import MAX_EXTENT
+from cornerturn.kernels.production.family import PRODUCTION
+from cornerturn.lab.counts import count
+from cornerturn.lab.matrices import distinct
+from cornerturn.lab.run import run_emulated
+from cornerturn.op.gpu.plan import plan
+from cornerturn.op.problem import canonical
+
+SHAPES = [(1, 1), (33, 65), (100, 60), (520, 1), (1, 520), (160, 176), (2, 48), (16, 2064), (1040, 3), (16, 3)]
+
+
+def kernel(name: str) -> Kernel:
+    entry = find(name)
+    assert isinstance(entry, Kernel)
+    return entry
+
+
+def per_request(name: str, shape: tuple[int, int]) -> dict[str, tuple[float, float]]:
+    """Found and ideal of a request, by place."""
+    each = kernel(name)
+    run = run_emulated(each, distinct(*shape, each.element_bytes))
+    assert run.valid and run.emulation is not None
+    places = count(run.emulation.accesses).by_place()
+    return {
+        place.place: (place.found / place.requests, place.ideal / place.requests) for place in places if place.requests
+    }
+
+
+@pytest.mark.parametrize(("element", "stored"), [(1, 1), (2, 1), (4, 2), (8, 4), (16, 4)])
+def test_an_aligned_tile_wastes_no_sector_and_no_wavefront(element: int, stored: int) -> None:
+    assert per_request(f"tile_{element}", (256, 256)) == {
+        "global load": (16, 16),
+        "global store": (16, 16),
+        "shared load": (4, 4),
+        "shared store": (stored, stored),
+    }
+
+
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
+def test_ragged_stores_are_whole_sectors_but_for_the_ends_of_rows(element: int) -> None:
+    rows, cols = 481, 255
+    run = run_emulated(kernel(f"ragged_{element}"), distinct(rows, cols, element))
+    assert run.valid and run.emulation is not None
+    stores = [each for each in run.emulation.accesses if (each.space, each.kind, each.width) == ("global", "store", 16)]
+    assert 32 * sum(each.sectors for each in stores) <= 1.06 * 16 * sum(each.lanes for each in stores)
+
+
+@pytest.mark.parametrize("element", ELEMENT_SIZES)
+@pytest.mark.parametrize("shape", [(5, 4096), (4096, 5)], ids=str)
+def test_woven_stores_are_whole_requests(element: int, shape: tuple[int, int]) -> None:
+    assert per_request(f"weave_{element}", shape)["global store"] == (16, 16)
+
+
+def test_the_numbers_in_the_lessons_of_rows_and_box() -> None:
+    assert per_request("rows_4", (256, 256)) == {"global load": (32, 4), "global store": (4, 4)}
+    box = per_request("box_4", (256, 256))
+    assert box["global load"] == box["global store"] == (4, 4)
+    instructions = []
+    for name in ("box_4", "tile_4"):
+        emulation = run_emulated(kernel(name), distinct(256, 256)).emulation
+        assert emulation is not None
+        instructions.append(emulation.warp_instructions)
+    assert 6.5 < instructions[0] / instructions[1] < 7.5
+
+
+@pytest.mark.parametrize("each", PRODUCTION, ids=lambda each: each.name)
+def test_every_accepted_shape_is_right_to_the_last_bit(each: Kernel) -> None:
+    accepted = [shape for shape in SHAPES if each.refuses(*shape) is None]
+    assert accepted
+    for shape in accepted:
+        assert run_emulated(each, distinct(*shape, each.element_bytes)).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "cols", "rule"),
+    [
+        ("tile_1", 32, 24, "cols must be a multiple of 16: got 24"),
+        ("tile_1", 48, 16, "rows must be a multiple of 32: got 48"),
+        ("tile_4", 1024, 1022, "cols must be a multiple of 4: got 1022"),
+        ("tile_4", 1020, 1024, "rows must be a multiple of 8: got 1020"),
+        ("tile_16", 3, 3, "rows must be a multiple of 2: got 3"),
+        ("tile_16", 2, 3, None),
+        ("ragged_1", 1, 1, None),
+        ("ragged_8", 1, MAX_EXTENT, None),
+        ("ragged_8", 1, MAX_EXTENT + 1, f"rows and cols must be at most {MAX_EXTENT}"),
+        ("weave_4", 17, 64, "rows or cols must be 2 to 16: got 17 x 64"),
+        ("weave_4", 1, 64, "rows or cols must be 2 to 16: got 1 x 64"),
+        ("weave_4", 3, 66, "cols must be a multiple of 4: got 66"),
+        ("weave_4", 66, 3, "rows must be a multiple of 4: got 66"),
+        ("weave_4", 16, 3, None),  # its rows are whole units, its columns are not
+        ("weave_1", 3, 16, None),
+        ("weave_16", 7, 7, None),
+        ("weave_16", 16, 2**28, f"rows * cols must be at most {2**31 - 1}"),
+        ("ragged_weave_4", 17, 64, "rows or cols must be 2 to 16: got 17 x 64"),
+        ("ragged_weave_4", 3, 66, None),
+        ("ragged_run_4", 3, 64, "rows must be 4 to 64: got 3"),
+        ("ragged_run_1", 257, 64, "rows must be 16 to 256: got 257"),
+        ("ragged_run_1", 49, 1, None),
+        ("rows_4", 1, 1, None),
+        ("box_4", 3, 5, None),
+    ],
+)
+def test_a_refusal_names_the_rule(name: str, rows: int, cols: int, rule: str | None) -> None:
+    broken = kernel(name).refuses(rows, cols)
+    assert broken == rule or (broken is not None and rule is not None and broken.startswith(rule))
+
+
+@pytest.mark.parametrize("each", PRODUCTION, ids=lambda each: each.name)
+def test_a_shape_takes_the_entry_or_one_of_the_instances(each: Kernel) -> None:
+    for shape in [*SHAPES, (8192, 8192), (2**20, 16), (4, 2**20)]:
+        if each.refuses(*shape) is None:
+            compiled = each.at(*shape)
+            assert compiled.source.entries == (compiled.entry,)
+            assert compiled.entry in (each.instances or (each.entry,))
+            assert compiled.source in each.sources
+            assert compiled.refuses(*shape) is None
+
+
+def test_kernels_for_short_sides_have_an_instance_for_each() -> None:
+    for name in (*(f"weave_{element}" for element in ELEMENT_SIZES), "ragged_weave_1", "ragged_weave_4"):
+        each = kernel(name)
+        assert len(set(each.sources)) == 30
+        assert each.at(3, 4096).entry != each.at(4096, 3).entry != each.at(4096, 5).entry
+    for name in ("ragged_run_1", "ragged_run_4"):
+        assert len(set(kernel(name).sources)) == 16
+    others = [each for each in PRODUCTION if "weave" not in each.name and "run" not in each.name]
+    assert all(len(each.sources) == 1 for each in others)
+
+
+def as_bytes(launch: Launch) -> tuple[object, ...]:
+    arguments = [item if isinstance(item, str) else item.tobytes() for item in launch.arguments]
+    return launch.grid, launch.block, launch.shared_bytes, arguments
+
+
+@pytest.mark.parametrize(
+    ("kind", "elements", "rows", "cols"),
+    [
+        ("tile", ELEMENT_SIZES, 8192, 8192),
+        ("ragged", ELEMENT_SIZES, 8191, 8193),
+        ("weave", ELEMENT_SIZES, 3, 2**24),
+        ("weave", ELEMENT_SIZES, 2**24, 3),
+        ("ragged_weave", (1, 4), 3, 2**24 + 1),
+        ("ragged_weave", (1, 4), 2**24 + 1, 3),
+        ("ragged_run", (1, 4), 49, 2**20 + 1),
+    ],
+)
+def test_transpose_launches_the_same(kind: str, elements: tuple[int, ...], rows: int, cols: int) -> None:
+    """The planner for large problems on an H200, without tuning."""
+    for element in elements:
+        each = kernel(f"{kind}_{element}")
+        strides = (element, cols * element), (rows * element, element)
+        planned = plan(canonical(element, (cols, rows), *strides), 0, 0)
+        assert planned.entry == each.at(rows, cols).entry
+        assert as_bytes(planned.launch) == as_bytes(each.launch(rows, cols))
