@@ -39,8 +39,8 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
         [[0, 3], [1, 4], [2, 5]]
     """
     if type(x) is np.ndarray:
-        few = out is None and axes is None and 0 < x.size <= FEW_ELEMENTS
-        if few and x.itemsize and x.ndim <= MAX_NDIM and not x.dtype.hasobject:  # copy() makes one byte of none
+        few = out is None and axes is None and x.size <= FEW_ELEMENTS and x.nbytes  # copy() makes a byte of none
+        if few and x.ndim <= MAX_NDIM and not x.dtype.hasobject:
             return x.T.copy()
         result = known(x, axes, out)
         return NUMPY.transpose(x, axes, out) if result is None else result

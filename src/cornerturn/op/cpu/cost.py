@@ -33,18 +33,20 @@ class LineCost(NamedTuple):
         return self.each * lines + self.shared * shared
 
 
-READ = (LineCost(0.15, 0.05), LineCost(0.6, 1.0), LineCost(1.7, 4.0))
-DIRECT = (LineCost(0.1, 0.05), LineCost(0.3, 0.6), LineCost(2.5, 4.0))
-WRITE = (LineCost(0.3, 0.1), LineCost(0.8, 0.9), LineCost(3.0, 2.0))
-STREAM = (LineCost(1.2, 10), LineCost(1.0, 8), LineCost(1.2, 20))
+READ = (LineCost(0.3, 0.05), LineCost(0.6, 0.8), LineCost(2.0, 3.0))
+DIRECT = (LineCost(0.1, 0.05), LineCost(0.7, 0.7), LineCost(2.5, 12))
+WRITE = (LineCost(0.6, 0.1), LineCost(1.2, 0.7), LineCost(3.0, 12))
+STREAM = (LineCost(1.4, 7), LineCost(1.3, 7), LineCost(1.3, 40))
 """By where both arrays are held: in the second cache, in the last one, in none."""
 
-ALIASED_NANOSECONDS = 1.0
+ALIASED_NANOSECONDS = 3.5  # per piece of a column that has to come from the second cache
 
 
 def engine_nanoseconds(problem: Problem, record: KernelRecord, box: Box, scratch: bool, stream: bool) -> float:
     """Return about what it takes a kernel to move a problem box by box."""
     each = BOX_NANOSECONDS + record.nanoseconds(box) + _memory_nanoseconds(problem, box, scratch, stream)
+    if not scratch and 0 < record.columns < LINE_BYTES and _is_aliased(box):
+        each += ALIASED_NANOSECONDS * box.nbytes / record.columns
     if scratch:
         line = SCRATCH_NANOSECONDS[2 * box.nbytes > cache_bytes(1)]
         each += box.elements(box.rest(box.y_run)) * RUN_NANOSECONDS + box.nbytes / LINE_BYTES * line
@@ -78,8 +80,7 @@ def _memory_nanoseconds(problem: Problem, box: Box, scratch: bool, stream: bool)
         return cost + STREAM[level].nanoseconds(lines, 0 if box.in_step or (scratch and box.owner >= 0) else shared)
     if scratch:
         return cost + WRITE[level].nanoseconds(lines, shared)
-    aliased = ALIASED_NANOSECONDS * lines if _is_aliased(box) else 0
-    return cost + DIRECT[level].nanoseconds(lines, shared) + aliased
+    return cost + DIRECT[level].nanoseconds(lines, shared)
 
 
 def _level(nbytes: int) -> int:
@@ -101,6 +102,6 @@ def numpy_nanoseconds(problem: Problem) -> float:
     item, nbytes, elements = problem.itemsize, 2 * problem.nbytes, math.prod(problem.shape)
     *_, inner = problem.axes or (Axis(1, item, item),)
     stays = inner.stride_in == inner.stride_out == item
-    each = item / 32 if stays else NUMPY_NANOSECONDS
+    each = item / 40 if stays else NUMPY_NANOSECONDS
     lines = elements * min(1.0, 4 * item / LINE_BYTES)
     return elements * each + elements // inner.extent * NUMPY_RUN_NANOSECONDS + READ[_level(nbytes)].each * lines

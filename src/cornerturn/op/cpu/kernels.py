@@ -46,6 +46,7 @@ class KernelRecord:
         nanoseconds: about what filling a box takes, from the first cache.
         filling: the numbers it reads, to fill scratch memory or the output.
         scratch: whether it may fill scratch memory.
+        columns: bytes of a column that it writes before it goes on to the next column; 0: it writes in order.
     """
 
     name: str
@@ -55,6 +56,7 @@ class KernelRecord:
     nanoseconds: Callable[[Box], float]
     filling: Callable[[Box, bool], Filling]
     scratch: bool = True
+    columns: int = 0
 
 
 def _targets(box: Box, scratch: bool) -> list[int]:
@@ -127,6 +129,7 @@ def _tiles_record(item: int) -> KernelRecord:
         lambda box, scratch: box.item == item and legal(box, small),
         nanoseconds,
         filling,
+        columns=large.side * item,
     )
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from cornerturn.op.cpu import store
 from cornerturn.op.cpu.box import Box, grown
 from cornerturn.op.cpu.cost import engine_nanoseconds, numpy_nanoseconds
-from cornerturn.op.cpu.kernels import KERNELS
+from cornerturn.op.cpu.kernels import KERNELS, KernelRecord
 from cornerturn.op.cpu.machine import LINE_BYTES, cache_bytes
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import StridedView
@@ -19,6 +19,9 @@ FEW_ELEMENTS = 1024
 
 WANTS = ((256, 256), (512, 512), (128, 512), (512, 128), (64, 256), (256, 64), (1024, 1024), (256, 2048), (2048, 256))
 """Bytes of the runs of a box, in the input and in the output, that are tried."""
+
+STREAM_BYTES_MIN = 1 << 16
+"""Smaller outputs are never written past the caches."""
 
 RUN_WANTS = 1 << 16
 """Bytes of a box whose runs are copied from the input to the output."""
@@ -90,7 +93,7 @@ class Plan:
             "",
             f"{'candidate':<12} {'box':>24}  {'way':<32} {'predicted':>12}",
         ]
-        best = {(way.kernel, way.scratch): str(way) for way in reversed(self.candidates)}
+        best = {(way.kernel, way.scratch, way.stream): str(way) for way in reversed(self.candidates)}
         return "\n".join((*lines, *reversed(best.values())))
 
 
@@ -135,23 +138,23 @@ def plan_problem(problem: Problem, aligned: bool = False, few: bool = False) -> 
 
 
 def _candidates(problem: Problem, aligned: bool) -> Iterator[Candidate]:
-    stream = problem.nbytes >= streaming_bytes()
-    most = cache_bytes(2) // 16 if stream else cache_bytes(1)
-    gathering = [record for record in KERNELS.values() if record.scratch]
+    large = problem.nbytes >= STREAM_BYTES_MIN
+    most = cache_bytes(1) * (2 if large else 1)
     boxes = {box.chunks: box for wants in WANTS for box in (grown(problem, *wants, most, aligned),)}
+    ways = [(True, False), (False, False), *([(True, True)] if large else [])]
     for box in boxes.values():
-        for record in gathering:
-            for scratch in (True, False):
-                if (scratch or not stream) and record.fits(box, scratch):
-                    nanoseconds = engine_nanoseconds(problem, record, box, scratch, stream)
-                    yield Candidate(record.name, box, scratch, stream, nanoseconds)
+        for record in KERNELS.values():
+            if record.scratch:
+                yield from _ways(problem, record, box, ways)
     box = grown(problem, RUN_WANTS, RUN_WANTS, 4 * RUN_WANTS, aligned)
     for record in KERNELS.values():
-        if not record.scratch and record.fits(box, False):
-            nanoseconds = engine_nanoseconds(problem, record, box, False, stream)
-            yield Candidate(record.name, box, False, stream, nanoseconds)
+        if not record.scratch:
+            yield from _ways(problem, record, box, [(False, False), *([(False, True)] if large else [])])
 
 
-def streaming_bytes() -> int:
-    """Return the output size in bytes from which writing past the caches pays."""
-    return cache_bytes(3) // 4
+def _ways(problem: Problem, record: KernelRecord, box: Box, ways: list[tuple[bool, bool]]) -> Iterator[Candidate]:
+    fits = {scratch: record.fits(box, scratch) for scratch in {scratch for scratch, _ in ways}}
+    for scratch, stream in ways:
+        if fits[scratch]:
+            nanoseconds = engine_nanoseconds(problem, record, box, scratch, stream)
+            yield Candidate(record.name, box, scratch, stream, nanoseconds)
