@@ -93,7 +93,7 @@ class _Crew:
 def _serve(parts: "SimpleQueue[_Part]") -> None:
     while True:
         part = parts.get()
-        with suppress(MemoryError):  # the caller's thread does this one's share
+        with suppress(Exception):  # no memory, say: the caller's thread does this one's share
             part()
         del part  # or its arrays would live until the next one comes
 
