@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cornerturn.op.cpu.box import Box, Table
 from cornerturn.op.cpu.kernels import KERNELS
 from cornerturn.op.cpu.machine import LINE_BYTES
-from cornerturn.op.cpu.plan import Candidate
+from cornerturn.op.cpu.way import Candidate
 from cornerturn.op.problem import Problem
 
 HEADER = 24  # as many as `job` and `fill` name, which need Numba, and some
