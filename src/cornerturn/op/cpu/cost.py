@@ -16,6 +16,7 @@ from cornerturn.op.cpu.machine import LINE_BYTES, cache_bytes
 from cornerturn.op.problem import Axis, Problem
 
 ENGINE_NANOSECONDS = 1000  # a call of the engine, beyond what one of NumPy takes
+WAYS = 8  # lines that a set of the first cache holds, at least
 LAST_SHARE = 8  # of the second cache's size
 NUMPY_NANOSECONDS = 0.31  # per element
 NUMPY_RUN_NANOSECONDS = 8
@@ -47,7 +48,7 @@ ALIASED_NANOSECONDS = 3.5  # per piece of a column that has to come from the sec
 
 def engine_nanoseconds(problem: Problem, record: KernelRecord, box: Box, scratch: bool, stream: bool) -> float:
     """Return about what it takes a kernel to move a problem box by box."""
-    each = BOX_NANOSECONDS + record.nanoseconds(box) + _memory_nanoseconds(problem, box, scratch, stream)
+    each = BOX_NANOSECONDS + record.nanoseconds(box) + _memory_nanoseconds(problem, record, box, scratch, stream)
     if not scratch and 0 < record.columns < LINE_BYTES and _is_aliased(box):
         each += ALIASED_NANOSECONDS * box.nbytes / record.columns
     if scratch:
@@ -74,7 +75,7 @@ def lines_of(box: Box, strides: list[int]) -> tuple[float, float]:
     return spans * max(1, span / LINE_BYTES), spans
 
 
-def _memory_nanoseconds(problem: Problem, box: Box, scratch: bool, stream: bool) -> float:
+def _memory_nanoseconds(problem: Problem, record: KernelRecord, box: Box, scratch: bool, stream: bool) -> float:
     """Return about what the lines of a box cost on their way between the first cache and where they are."""
     level = _level(2 * problem.nbytes)
     lines, shared = lines_of(box, box.strides_in)
@@ -83,7 +84,10 @@ def _memory_nanoseconds(problem: Problem, box: Box, scratch: bool, stream: bool)
     if stream:
         measured = stream_ratio() * (READ[1].each + DIRECT[1].each) - READ[1].each if level == 1 else STREAM[level].each
         way = STREAM[level]._replace(each=max(0.1, measured))
-        return cost + way.nanoseconds(lines, 0 if box.in_step or (scratch and box.owner >= 0) else shared)
+        if not record.scratch:  # each run is written on its own
+            shared = box.nbytes / box.record_bytes
+        whole = box.in_step and box.record_bytes % LINE_BYTES == 0 if not record.scratch else box.in_step
+        return cost + way.nanoseconds(lines, 0 if whole or (scratch and box.owner >= 0) else shared)
     if scratch:
         return cost + WRITE[level].nanoseconds(lines, shared)
     return cost + DIRECT[level].nanoseconds(lines, shared)
@@ -99,12 +103,11 @@ def _level(nbytes: int) -> int:
 
 
 def _is_aliased(box: Box) -> bool:
-    """Return whether output lines that a box fills side by side push each other out of the first cache."""
-    runs = box.offsets(box.rest(box.y_run[:1]), box.strides_out)
-    if len(runs) < 8:
-        return False
-    sets = runs // LINE_BYTES % (cache_bytes(1) // 8 // LINE_BYTES)
-    return int(np.bincount(sets).max()) > 6
+    """Return whether lines of the columns that a box fills side by side push each other out of the first cache."""
+    _, cols = box.matrix
+    lines = np.unique(box.offsets(cols, box.strides_out) // LINE_BYTES)
+    sets = lines % (cache_bytes(1) // WAYS // LINE_BYTES)
+    return len(lines) >= WAYS and int(np.bincount(sets).max()) >= WAYS - 1
 
 
 def numpy_nanoseconds(problem: Problem) -> float:
@@ -112,7 +115,10 @@ def numpy_nanoseconds(problem: Problem) -> float:
     item, nbytes, elements = problem.itemsize, 2 * problem.nbytes, math.prod(problem.shape)
     *_, inner = problem.axes or (Axis(1, item, item),)
     stays = inner.stride_in == inner.stride_out == item
-    each = item / 40 if stays else NUMPY_NANOSECONDS
-    lines = elements * min(1.0, abs(inner.stride_in) / LINE_BYTES)
-    read = READ[_level(nbytes)].each if nbytes > cache_bytes(1) else 0
-    return elements * each + elements // inner.extent * NUMPY_RUN_NANOSECONDS + read * lines
+    each = item / 25 if stays else NUMPY_NANOSECONDS
+    level = _level(nbytes)
+    moved = 0.0
+    if nbytes > cache_bytes(1):
+        lines = elements * min(1.0, abs(inner.stride_in) / LINE_BYTES)
+        moved = READ[level].each * lines + DIRECT[level].each * problem.nbytes / LINE_BYTES
+    return elements * each + elements // inner.extent * NUMPY_RUN_NANOSECONDS + moved
