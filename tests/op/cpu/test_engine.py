@@ -13,7 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from cornerturn.op.cpu import crew, engine
-from cornerturn.op.cpu.plan import NUMPY_COPY, Candidate, Plan, plan_move
+from cornerturn.op.cpu.plan import Plan, plan_move
+from cornerturn.op.cpu.way import NUMPY_COPY, Candidate
 from cornerturn.op.strided_view import view_of
 
 Array = NDArray[Any]

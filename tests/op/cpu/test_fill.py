@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from cornerturn.op.cpu import engine, plan
 from cornerturn.op.cpu.kernels import KERNELS
-from cornerturn.op.cpu.plan import Candidate, Plan, plan_problem
+from cornerturn.op.cpu.plan import Plan, plan_problem
+from cornerturn.op.cpu.way import Candidate
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import view_of
 

@@ -2,7 +2,8 @@ import numpy as np
 
 from cornerturn.op.cpu.box import Box
 from cornerturn.op.cpu.launch import job_of
-from cornerturn.op.cpu.plan import Candidate, plan_problem
+from cornerturn.op.cpu.plan import plan_problem
+from cornerturn.op.cpu.way import Candidate
 from cornerturn.op.problem import Axis, Problem
 
 PROBLEM = Problem(4, (2000, 1000), (4, 8000), (4000, 4), offset_in=40, offset_out=80)

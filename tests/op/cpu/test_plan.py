@@ -3,7 +3,8 @@ import pytest
 
 from cornerturn import explain_plan
 from cornerturn.op.cpu.kernels import KERNELS
-from cornerturn.op.cpu.plan import NUMPY_COPY, Plan, plan_move, plan_problem, plan_strides
+from cornerturn.op.cpu.plan import Plan, plan_move, plan_problem, plan_strides
+from cornerturn.op.cpu.way import NUMPY_COPY
 from cornerturn.op.problem import canonical
 from cornerturn.op.strided_view import StridedView, c_order
 

@@ -10,7 +10,8 @@ import numpy as np
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters.adapter import MainMemory
 from cornerturn.op.cpu import engine
-from cornerturn.op.cpu.plan import NUMPY_COPY, Plan, plan_move
+from cornerturn.op.cpu.plan import Plan, plan_move
+from cornerturn.op.cpu.way import NUMPY_COPY
 from cornerturn.op.strided_view import (
     AnyArray,
     check_destination,

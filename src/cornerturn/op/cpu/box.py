@@ -129,6 +129,17 @@ class Box:
             else:
                 return rows, cols
 
+    @cached_property
+    def record(self) -> tuple[int, ...]:
+        """The axis that is contiguous on both sides, if there is one in the box."""
+        inner = self.y_order[:1]
+        return inner if inner and self.strides_in[inner[0]] == self.strides_out[inner[0]] == self.item else ()
+
+    @cached_property
+    def record_bytes(self) -> int:
+        """Bytes that stay together."""
+        return self.elements(self.record) * self.item
+
     def rest(self, *without: tuple[int, ...]) -> tuple[int, ...]:
         """Axes of the box that are none of these, as they lie in the output."""
         named = {number for axes in without for number in axes}

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from cornerturn.op.cpu import crew, store
 from cornerturn.op.cpu.launch import Job, job_of
 from cornerturn.op.cpu.machine import data_offset, processors
-from cornerturn.op.cpu.plan import NUMPY_COPY, Plan
+from cornerturn.op.cpu.plan import Plan
+from cornerturn.op.cpu.way import NUMPY_COPY
 from cornerturn.op.strided_view import StridedView, as_array, empty_c_order
 
 Kernel = Callable[[int, int, int, int, int], None]

@@ -136,17 +136,6 @@ def _tiles_record(item: int) -> KernelRecord:
 # Records: runs of bytes that stay together, single elements among them
 
 
-def _record_axes(box: Box) -> tuple[int, ...]:
-    """Axes that are contiguous on both sides."""
-    inner = box.y_order[:1]
-    together = inner and box.strides_in[inner[0]] == box.strides_out[inner[0]] == box.item
-    return inner if together else ()
-
-
-def _record_bytes(box: Box) -> int:
-    return box.elements(_record_axes(box)) * box.item
-
-
 def _width(nbytes: int) -> int:
     """Return the bytes that one load takes of a record."""
     return min(VECTOR_BYTES, 1 << (nbytes - 1).bit_length())
@@ -154,18 +143,18 @@ def _width(nbytes: int) -> int:
 
 def _records_axes(box: Box) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Axes along which records follow each other in what is filled, and all others."""
-    record = _record_axes(box)
+    record = box.record
     inner = tuple(number for number in box.y_run if number not in record)
     return inner, box.rest(record, inner)
 
 
 def _records_record(width: int) -> KernelRecord:
     def fits(box: Box, scratch: bool) -> bool:
-        nbytes = _record_bytes(box)
+        nbytes = box.record_bytes
         return _width(nbytes) == width and (scratch or nbytes % width == 0)
 
     def nanoseconds(box: Box) -> float:
-        nbytes = _record_bytes(box)
+        nbytes = box.record_bytes
         inner, outer = _records_axes(box)
         each = 0.33 if nbytes == width else 0.45 + 0.4 * -(-nbytes // width)
         return box.elements(outer) * (LOOP_NANOSECONDS + box.elements(inner) * each)
@@ -176,7 +165,7 @@ def _records_record(width: int) -> KernelRecord:
         return fill.records(width)
 
     def filling(box: Box, scratch: bool) -> Filling:
-        nbytes = _record_bytes(box)
+        nbytes = box.record_bytes
         inner, outer = _records_axes(box)
         offsets = box.offsets(inner, box.strides_in)
         safe = box.high_in - -(-nbytes // width) * width
@@ -280,16 +269,16 @@ def _runs_record() -> KernelRecord:
         return fill.runs()
 
     def nanoseconds(box: Box) -> float:
-        return box.elements(box.rest(_record_axes(box))) * (1.5 + _record_bytes(box) / LINE_BYTES)
+        return box.elements(box.rest(box.record)) * (1.5 + box.record_bytes / LINE_BYTES)
 
     def filling(box: Box, scratch: bool) -> Filling:
-        return Filling(_pairs(box, box.rest(_record_axes(box)), box.strides_out), ())
+        return Filling(_pairs(box, box.rest(box.record), box.strides_out), ())
 
     return KernelRecord(
         "runs",
         "runs of bytes stay together",
         build,
-        lambda box, scratch: not scratch and _record_bytes(box) >= RUN_BYTES_MIN,
+        lambda box, scratch: not scratch and box.record_bytes >= RUN_BYTES_MIN,
         nanoseconds,
         filling,
         scratch=False,

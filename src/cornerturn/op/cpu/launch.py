@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cornerturn.op.cpu.box import Box, Table
 from cornerturn.op.cpu.kernels import KERNELS
 from cornerturn.op.cpu.machine import LINE_BYTES
-from cornerturn.op.cpu.plan import Candidate
+from cornerturn.op.cpu.way import Candidate
 from cornerturn.op.problem import Problem
 
 HEADER = 24  # as many as `job` and `fill` name, which need Numba, and some
@@ -50,7 +50,7 @@ def job_of(candidate: Candidate, problem: Problem, reference: int = 0) -> Job:
     boxes = box.boxes(scratch and stream)
     step = max(1, min(-(-boxes // 8), TICKET_BYTES // box.nbytes))
     rest = box.rest(box.y_run)
-    run_bytes = box.run_bytes if KERNELS[candidate.kernel].scratch else box.elements(box.y_order[:1]) * box.item
+    run_bytes = box.run_bytes if KERNELS[candidate.kernel].scratch else box.record_bytes
     runs = box.offsets(rest, box.strides_out) if scratch else np.zeros(0, np.int64)
     spans, span_bytes = _spans(box) if scratch else (np.zeros(0, np.int64), 0)
     loops = filling.loops

@@ -10,10 +10,10 @@ from cornerturn.op.cpu.box import Box, grown
 from cornerturn.op.cpu.cost import engine_nanoseconds, numpy_nanoseconds
 from cornerturn.op.cpu.kernels import KERNELS, KernelRecord
 from cornerturn.op.cpu.machine import LINE_BYTES, cache_bytes
+from cornerturn.op.cpu.way import NUMPY_COPY, Candidate
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import StridedView
 
-NUMPY_COPY = "numpy_copy"
 FEW_ELEMENTS = 1024
 """NumPy copies so many elements in less time than it takes to look up how to move them."""
 
@@ -25,30 +25,6 @@ STREAM_BYTES_MIN = 1 << 16
 
 RUN_WANTS = 1 << 16
 """Bytes of a box whose runs are copied from the input to the output."""
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """One way to move a problem.
-
-    Attributes:
-        kernel: name of the kernel, or ``numpy_copy``.
-        box: what it fills at a time; None for ``numpy_copy``.
-        scratch: whether boxes pass through scratch memory.
-        stream: whether whole lines are written past the caches.
-        nanoseconds: about what it takes one thread.
-    """
-
-    kernel: str
-    box: Box | None
-    scratch: bool
-    stream: bool
-    nanoseconds: float
-
-    def __str__(self) -> str:
-        box = "x".join(map(str, self.box.chunks[::-1])) if self.box else ""
-        way = ("through scratch memory" if self.scratch else "at once") + (", streamed" if self.stream else "")
-        return f"{self.kernel:<12} {box:>24}  {way:<32} {self.nanoseconds / 1000:9.1f} us"
 
 
 @dataclass(frozen=True, eq=False)
