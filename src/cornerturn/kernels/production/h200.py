@@ -53,7 +53,8 @@ H200 = Profile(
     weave_share=0.99,
     tile_seconds=0.1e-6,
     weave_seconds=0.3e-6,
-    least_tiled={1: 16 << 20, 2: 16 << 20},
+    small_tile_share={1: 0.6, 2: 0.8},
+    small_bytes=16 << 20,
     ragged_weave_bytes=16 << 20,
     direct_bytes=8 << 20,
     # Small micro-tiles (1), smaller tiles than those that a first search found (9); wide reads where they pay (7).

@@ -107,8 +107,6 @@ def by_tile(move: Move, profile: Profile) -> Iterator[Candidate]:
         return
     if element in profile.lone_ragged and outer and not y_sectors:
         return
-    if move.nbytes < profile.least_tiled.get(element, 0):
-        return
     near = _near_axes(row, col, outer) if y_sectors else []
     if not y_sectors:
         table = profile.ragged[element]
