@@ -27,6 +27,7 @@ from cornerturn.op.gpu.tuned import profile_of, tuned_elements
 from cornerturn.op.problem import Problem
 
 from ..emulated_move import run
+from ..open_profile import OPEN
 
 DEVICE = DeviceFacts(0, "NVIDIA H200", "sm_90", 132, 60 << 20, 140 << 30, True, "13.0")
 SCALE = Scale.of(60 << 20, H200.enough_blocks)
@@ -77,7 +78,7 @@ class TestCandidates:
     @pytest.mark.parametrize("element", ELEMENT_SIZES)
     @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small"])
     def test_there_are_some_and_all_obey_the_rules(self, name: str, element: int) -> None:
-        found = [profile for stage in kind(name).stages for profile in stage(H200, element)]
+        found = [profile for stage in kind(name).stages for profile in stage(OPEN, element)]
         assert 5 <= len(found) <= 40 or (element == 1 and "small" in name)
         for profile in found:
             assert not any(shape.broken_rule(element) for shape in profile.aligned[element])
@@ -102,33 +103,33 @@ class TestCandidates:
     def test_every_candidate_makes_something_of_its_own(self) -> None:
         """At the scale of the device the default was found on, so that no measurement there is for nothing."""
         for element, decided in decisions(ELEMENT_SIZES):
-            problems = decided.problems(element, SCALE, H200)
+            problems = decided.problems(element, SCALE, OPEN)
             for stage in decided.stages:
-                profiles = list(stage(H200, element))
+                profiles = list(stage(OPEN, element))
                 made = {tuple(tuning.identity(decided.made(problem, one)) for problem in problems) for one in profiles}
                 assert len(made) >= len(profiles) - 1  # a ragged table has no small tiles by default
 
     @pytest.mark.parametrize("element", ELEMENT_SIZES)
     @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small", "short axis"])
     def test_a_sample_is_right_on_the_emulator(self, name: str, element: int) -> None:
-        profiles = [profile for stage in kind(name).stages for profile in stage(H200, element)]
+        profiles = [profile for stage in kind(name).stages for profile in stage(OPEN, element)]
         rows, cols = (160, 192) if element <= 2 else (80, 96)  # more than one tile, and the last one not full
         shapes = {"aligned": (rows, cols), "ragged": (rows - 3, cols + 3), "short axis": (rows, 3)}
         case = Case(shapes[name.removesuffix(", small")], (1, 0))
         for profile in profiles[element % 3 :: 1 + len(profiles) // 2]:
-            # One block is enough, so that the tile tried is the one taken; no axis is too short.
-            willing = replace(profile, enough_blocks=1, tile_bytes=1, ragged_tile_bytes=1, weave_units=1)
-            run(kind(name).made(problem_of(case, element), willing), case.shape, case.axes, element)
+            # One block is enough, so that the tile tried is the one taken.
+            made = kind(name).made(problem_of(case, element), replace(profile, enough_blocks=1))
+            run(made, case.shape, case.axes, element)
 
 
 class TestProblems:
     def test_the_default_solves_each_kind_by_what_the_kind_decides(self) -> None:
         kernels = {"aligned": "tile<{}, ", "ragged": "tile<{}, ", "short axis": "weave<{}, "}
         for element, decided in decisions(ELEMENT_SIZES):
-            problems = decided.problems(element, SCALE, H200)
-            assert len(decided.cases(element, SCALE)) - len(problems) <= (decided.name == "ragged" and element == 1)
+            problems = decided.problems(element, SCALE, OPEN)
+            assert len(problems) == len(decided.cases(element, SCALE))
             for problem in problems:
-                entry = decided.made(problem, H200).entry
+                entry = decided.made(problem, OPEN).entry
                 assert entry.startswith(kernels[decided.name.split(",")[0]].format(element)), (decided.name, entry)
                 if entry.startswith("tile"):
                     assert (entry.split(", ")[6] == "2") == decided.name.startswith("ragged"), entry
@@ -175,8 +176,8 @@ class TestFastest:
 
 class TestChoice:
     def test_where_nothing_is_faster_the_default_stays(self) -> None:
-        profile, choices = tune(H200, ELEMENT_SIZES, SCALE, FakeBench(), ignore)
-        assert profile == H200
+        profile, choices = tune(OPEN, ELEMENT_SIZES, SCALE, FakeBench(), ignore)
+        assert profile == OPEN
         assert len(choices) == len(decisions(ELEMENT_SIZES)) == 26
         assert all(choice.chosen == choice.default and choice.gain == 0 for choice in choices)
 
@@ -192,7 +193,7 @@ class TestChoice:
     )
     def test_what_is_faster_is_chosen_and_made(self, entry: str, element: int, name: str, chosen: str) -> None:
         bench = favouring(entry)
-        profile, choices = tune(H200, [element], SCALE, bench, ignore)
+        profile, choices = tune(OPEN, [element], SCALE, bench, ignore)
         choice = next(choice for choice in choices if choice.kind == name)
         assert choice.chosen == chosen
         assert choice.gain is not None
@@ -204,15 +205,15 @@ class TestChoice:
 
     def test_groups_are_chosen_by_their_arguments(self) -> None:
         """The kernel is one for all groups: they differ in the numbers of tiles that it is given."""
-        [huge] = kind("aligned, huge").problems(16, SCALE, H200)
-        wanted = tuning.identity(kind("aligned, huge").made(huge, replace(H200, groups={16: (16, 16)})))
+        [huge] = kind("aligned, huge").problems(16, SCALE, OPEN)
+        wanted = tuning.identity(kind("aligned, huge").made(huge, replace(OPEN, groups={16: (16, 16)})))
         bench = FakeBench(lambda production, _: 0.5e-6 if tuning.identity(production) == wanted else 1e-6)
-        profile, _ = tune(H200, [16], SCALE, bench, ignore)
+        profile, _ = tune(OPEN, [16], SCALE, bench, ignore)
         assert profile.groups == {16: (16, 16)}
 
     def test_groups_are_given_up_where_they_do_not_help(self) -> None:
         bench = FakeBench(lambda production, _: 1e-6 if ", true, 0, 1" in production.entry else 0.9e-6)
-        profile, choices = tune(H200, [16], SCALE, bench, ignore)
+        profile, choices = tune(OPEN, [16], SCALE, bench, ignore)
         assert profile.groups == {}
         assert next(choice for choice in choices if choice.kind == "aligned, huge").chosen == "no groups"
 
@@ -225,23 +226,23 @@ class TestChoice:
             seconds = speed(production, problem)
             return seconds / 2 if production.entry.endswith("false, 2, false, 0, 1, 12, 2>") else seconds
 
-        profile, _ = tune(H200, [4], SCALE, FakeBench(finer), ignore)
+        profile, _ = tune(OPEN, [4], SCALE, FakeBench(finer), ignore)
         assert profile.ragged[4][0] == TileShape(64, 64, 2, 128, wide=False, resident=12)
 
     def test_what_is_wrong_never_wins(self) -> None:
         bench = favouring("tile<4, 32, 64, 4, 128, true", 0.1e-6)
         bench.right = lambda production, _: not production.entry.startswith("tile<4, 32, 64, 4, 128, true")
-        assert tune(H200, [4], SCALE, bench, ignore)[0] == H200
+        assert tune(OPEN, [4], SCALE, bench, ignore)[0] == OPEN
 
     def test_what_wins_was_checked_on_every_problem(self) -> None:
         bench = favouring("tile<4, 32, 64, 4, 128, true")
-        tune(H200, [4], SCALE, bench, ignore)
+        tune(OPEN, [4], SCALE, bench, ignore)
         winner = [production for production in bench.checked if production.entry.startswith("tile<4, 32, 64, 4, 128")]
         assert len({tuning.identity(production) for production in winner}) >= len(kind("aligned").cases(4, SCALE))
 
     def test_what_does_not_run_is_dropped(self) -> None:
         bench = FakeBench(lambda production, _: None if ", 64, 4, 64" in production.entry else 1e-6)
-        assert tune(H200, [4], SCALE, bench, ignore)[0] == H200
+        assert tune(OPEN, [4], SCALE, bench, ignore)[0] == OPEN
 
     @pytest.mark.parametrize("fault", ["does not run", "is wrong"])
     def test_a_default_that_cannot_stay_is_replaced(self, fault: str) -> None:
@@ -253,23 +254,23 @@ class TestChoice:
             bench.right = lambda production, problem: not faulty(production, problem)
         else:
             bench.speed = lambda production, problem: None if faulty(production, problem) else 1e-6
-        profile, choices = tune(H200, [4], SCALE, bench, ignore)
+        profile, choices = tune(OPEN, [4], SCALE, bench, ignore)
         assert profile.weave_threads[4] in (64, 256)
         choice = choices[-1]
         assert (choice.default_seconds, choice.gain) == (None, None)
 
     def test_problems_that_have_no_room_are_left_out(self) -> None:
         bench = FakeBench(room=SCALE.large)
-        _, choices = tune(H200, [4], SCALE, bench, ignore)
+        _, choices = tune(OPEN, [4], SCALE, bench, ignore)
         assert "aligned, huge" not in {choice.kind for choice in choices}
         assert "aligned" in {choice.kind for choice in choices}
 
     def test_nothing_that_runs_means_nothing_found(self) -> None:
-        assert tune(H200, [4], SCALE, FakeBench(lambda production, problem: None), ignore) == (H200, [])
+        assert tune(OPEN, [4], SCALE, FakeBench(lambda production, problem: None), ignore) == (OPEN, [])
 
     def test_progress_never_goes_back(self) -> None:
         told: list[tuple[int, str, float]] = []
-        tune(H200, [1, 16], SCALE, FakeBench(), lambda *step: told.append(step))
+        tune(OPEN, [1, 16], SCALE, FakeBench(), lambda *step: told.append(step))
         done = [made + part for made, _, part in told]
         assert done == sorted(done)
         assert all(0 <= part < 1 for _, _, part in told)
@@ -277,7 +278,7 @@ class TestChoice:
 
     def test_figures_of_a_choice(self) -> None:
         bench = favouring("weave<2, 3, 256", 0.5e-6)
-        choice = tune(H200, [2], SCALE, bench, ignore)[1][-1]
+        choice = tune(OPEN, [2], SCALE, bench, ignore)[1][-1]
         assert (choice.default, choice.chosen) == ("128 threads", "256 threads")
         assert choice.to_json() == {
             "kind": "short axis",

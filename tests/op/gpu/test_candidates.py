@@ -1,8 +1,13 @@
+<<<<<<< HEAD
 """Every candidate for a move is right, whether or not the planner takes it; special kernels apply where they should."""
+=======
+"""Every candidate for a move is right, taken or not, and special kernels are candidates where they should be."""
+>>>>>>> refs/heads/fresh2
 
 import math
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,11 +24,9 @@ from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import c_order
 
 from ...emulated_move import run
+from ...open_profile import OPEN
 
 Shape = tuple[int, ...]
-
-WILLING = replace(H200, tile_bytes=16, ragged_tile_bytes=16, weave_units=1, ragged_weave_bytes=0, lone_ragged=())
-"""A profile whose special kernels are candidates however short rows are."""
 
 
 def problem_of(shape: Shape, axes: Shape, element: int) -> Problem:
@@ -45,58 +48,75 @@ def test_every_candidate_is_right(seed: int) -> None:
         shape = shape[:2]
     axes = tuple(rng.sample(range(len(shape)), len(shape)))
     x, y = (element * rng.randint(0, 32 // element) for _ in range(2))
-    for candidate in choose(problem_of(shape, axes, element), x, y, WILLING).candidates:
+    for candidate in choose(problem_of(shape, axes, element), x, y, OPEN).candidates:
         run(candidate.make(), shape, axes, element, x, y)
 
 
-# Shape, axes, and the special kernel for 2-byte elements in arrays that begin on sectors, if there is one.
-SPECIAL: list[tuple[Shape, Shape, str]] = [
-    ((256, 256), (1, 0), "tile<2, 32, 64, 2, 64, true, 0"),
-    ((255, 257), (1, 0), "tile<2, 32, 64, 2, 128, false, 2"),
-    ((256, 255), (1, 0), "tile<2, 32, 64, 2, 64, false, 0"),
-    ((255, 256), (1, 0), "tile<2, 32, 64, 2, 128, true, 2"),
-    ((3, 64, 96), (0, 2, 1), "tile<2"),
-    ((30, 64, 70), (0, 2, 1), "tile<2"),
-    ((64, 3, 128, 64), (3, 2, 1, 0), "tile<2, 64, 64, 4, 128, true, 0, false, 2"),
-    ((1600, 3), (1, 0), "weave<2, 3, 128, false"),
-    ((3, 1600), (1, 0), "weave<2, 3, 128, true"),
-    ((2, 4096), (1, 0), "weave<2, 2, 128, true"),
-    ((17, 1600), (1, 0), "weave<2, 17, 128, true"),
-    ((1600, 31), (1, 0), "weave<2, 31, 64, false"),
-    ((5, 5), (1, 0), ""),
-    ((99, 2, 2), (0, 2, 1), ""),
-    ((2, 64, 16, 128), (0, 2, 1, 3), ""),
-    ((3,) * 8, tuple(range(7, -1, -1)), ""),
-    ((1001, 4), (1, 0), ""),  # ragged_weave is for large arrays alone
-    ((16777217, 3), (1, 0), "ragged_weave<2, 3, 128, false, true, 2"),
-    ((3, 9000001), (1, 0), "ragged_weave<2, 3, 128, true, false, 0"),
-    ((64, 3, 511, 511), (0, 2, 3, 1), "ragged_weave<2, 3, 128, true, false, 2"),
-    ((8192, 8192), (1, 0), "tile<2, 64, 64, 2, 256, true, 0, false, 0, 2, 1"),
-    ((256, 256, 256), (2, 1, 0), "tile<2, 64, 64, 4, 128, true, 0, false, 1"),
-    ((255, 256, 320), (2, 1, 0), "tile<2, 128, 64, 4, 256, true, 2, false, 0"),
-    ((8192, 8200), (1, 0), "tile<2, 64, 64, 2, 256, true, 0, false, 0, 1, 1"),
-    ((4097, 4095), (1, 0), "tile<2, 128, 64, 4, 256, false, 2, false, 0, 0, 5"),
-    ((2048, 2048), (1, 0), "tile<2, 64, 64, 2, 256, true, 0, false, 0, 0, 1"),
-    ((160000, 200), (1, 0), "tile<2, 128, 104, 4, 416, true, 0"),
-    ((160001, 200), (1, 0), "tile<2, 128, 64, 4, 256, true, 2"),
-    ((160001, 150), (1, 0), "tile<2, 128, 64, 4, 256, false, 2"),
-    ((2**31, 64), (1, 0), ""),  # they number an axis with 31 bits
+# Shape, axes, and the special kernels for 2-byte elements in arrays that begin on sectors.
+SPECIAL: list[tuple[Shape, Shape, tuple[str, ...]]] = [
+    ((256, 256), (1, 0), ("tile<2, 32, 64, 2, 64, true, 0",)),
+    ((255, 257), (1, 0), ("tile<2, 32, 64, 2, 128, false, 2",)),
+    ((256, 255), (1, 0), ("tile<2, 32, 64, 2, 64, false, 0",)),
+    ((255, 256), (1, 0), ("tile<2, 32, 64, 2, 128, true, 2",)),
+    ((3, 64, 96), (0, 2, 1), ("tile<2",)),
+    ((64, 3, 128, 64), (3, 2, 1, 0), ("tile<2, 64, 64, 4, 128, true, 0, false, 2",)),
+    ((1600, 3), (1, 0), ("tile<2", "weave<2, 3, 128, false")),
+    ((3, 1600), (1, 0), ("tile<2", "weave<2, 3, 128, true")),
+    ((2, 4096), (1, 0), ("tile<2", "weave<2, 2, 128, true")),
+    ((17, 1600), (1, 0), ("tile<2", "weave<2, 17, 128, true")),
+    ((1600, 31), (1, 0), ("tile<2", "weave<2, 31, 64, false")),
+    ((1001, 4), (1, 0), ("tile<2", "ragged_weave<2, 4, 128, false, true, 2")),
+    ((5, 5), (1, 0), ("tile<2", "ragged_weave<2, 5, 32, true, false, 0")),
+    ((2, 64, 16, 128), (0, 2, 1, 3), ()),  # rows stay whole
+    ((16777217, 3), (1, 0), ("tile<2", "ragged_weave<2, 3, 128, false, true, 2")),
+    ((3, 9000001), (1, 0), ("tile<2", "ragged_weave<2, 3, 128, true, false, 0")),
+    ((64, 3, 511, 511), (0, 2, 3, 1), ("tile<2", "ragged_weave<2, 3, 128, true, false, 2")),
+    ((8192, 8192), (1, 0), ("tile<2, 64, 64, 2, 256, true, 0, false, 0, 2, 1",)),
+    ((256, 256, 256), (2, 1, 0), ("tile<2, 64, 64, 4, 128, true, 0, false, 1",)),
+    ((255, 256, 320), (2, 1, 0), ("tile<2, 128, 64, 4, 256, true, 2, false, 0",)),
+    ((8192, 8200), (1, 0), ("tile<2, 64, 64, 2, 256, true, 0, false, 0, 1, 1",)),
+    ((4097, 4095), (1, 0), ("tile<2, 128, 64, 4, 256, false, 2, false, 0, 0, 5",)),
+    ((2048, 2048), (1, 0), ("tile<2, 64, 64, 2, 256, true, 0, false, 0, 0, 1",)),
+    ((160000, 200), (1, 0), ("tile<2, 128, 104, 4, 416, true, 0",)),
+    ((160001, 200), (1, 0), ("tile<2, 128, 64, 4, 256, true, 2",)),
+    ((2**31, 64), (1, 0), ()),  # they number an axis with 31 bits
 ]
 
 
-@pytest.mark.parametrize(("shape", "axes", "kernel"), SPECIAL, ids=str)
-def test_the_special_kernels_of_a_move(shape: Shape, axes: Shape, kernel: str) -> None:
+@pytest.mark.parametrize(("shape", "axes", "kernels"), SPECIAL, ids=str)
+def test_the_special_kernels_of_a_move(shape: Shape, axes: Shape, kernels: tuple[str, ...]) -> None:
     move = move_of(shape, axes, 2)
-    found = [candidate for by in (by_tile, by_weave) for candidate in by(move, H200)]
-    assert len(found) == bool(kernel)
-    for candidate in found:
+    found = [candidate for by in (by_tile, by_weave) for candidate in by(move, OPEN)]
+    for candidate, kernel in zip(found, kernels, strict=True):
         assert candidate.make().entry.startswith(kernel)
         assert candidate.box is candidate.counts is None
         assert "of the copy" in candidate.why
 
 
-@pytest.mark.parametrize(("shape", "axes", "kernel"), SPECIAL, ids=str)
-def test_any_move_has_boxes_that_can_be_launched(shape: Shape, axes: Shape, kernel: str) -> None:
+@pytest.mark.parametrize(
+    ("by", "limit", "shape"),
+    [
+        (by_tile, {"least_tiled": {2: 1 << 20}}, (256, 256)),
+        (by_tile, {"tile_bytes": 1024}, (256, 512)),
+        (by_tile, {"ragged_tile_bytes": 1024}, (257, 512)),
+        (by_weave, {"weave_units": 1000}, (1600, 3)),
+        (by_weave, {"weave_longest": 2}, (1600, 3)),
+        (by_weave, {"deinterleave_limit": {2: 5}}, (1600, 6)),
+        (by_weave, {"interleave_limit": {2: 5}}, (6, 1600)),
+        (by_weave, {"ragged_weave_bytes": 1 << 20}, (1601, 3)),
+        (by_weave, {"ragged_deinterleave_limit": {2: 2}}, (1601, 3)),
+        (by_weave, {"ragged_interleave_limit": {2: 2}}, (3, 1601)),
+    ],
+    ids=str,
+)
+def test_a_limit_of_the_profile_is_kept(by: Any, limit: dict[str, Any], shape: Shape) -> None:
+    move = move_of(shape, (1, 0), 2)
+    assert len(list(by(move, OPEN))) == 1
+    assert list(by(move, replace(OPEN, **limit))) == []
+
+
+@pytest.mark.parametrize(("shape", "axes", "kernels"), SPECIAL, ids=str)
+def test_any_move_has_boxes_that_can_be_launched(shape: Shape, axes: Shape, kernels: tuple[str, ...]) -> None:
     move = move_of(shape, axes, 2)
     candidates = list(by_permute(move, H200))
     assert candidates

@@ -170,23 +170,10 @@ class TestStructures:
             assert plan(problem, 0, 0, boxes).entry == "permute"
 
 
+<<<<<<< HEAD
 class TestChoice:
     def test_candidates_are_ordered_by_their_seconds(self) -> None:
         choice = choose(transposition((4096, 4096), (1, 0), 4))
         seconds = [candidate.seconds for candidate in choice.candidates]
         assert seconds == sorted(seconds)
         assert min(seconds) >= choice.copy_seconds
-
-    def test_it_is_shown_with_its_counts(self) -> None:
-        choice = choose(transposition((1000, 77), (1, 0), 2))
-        first, second, empty, header, *rows = str(choice).splitlines()
-        assert first == "moves   77 x 1000 elements of 2 bytes; axes in y's order"
-        assert second == "strides (2, 154) -> (2000, 2) bytes"
-        assert (empty, len(rows)) == ("", len(choice.candidates))
-        assert header.split()[:5] == ["candidate", "us", "of", "copy", "blocks"]
-        assert [row[0] for row in rows] == [">"] + [" "] * (len(rows) - 1)
-        for row, candidate in zip(rows, choice.candidates, strict=True):
-            assert candidate.name[:39] in row
-            assert row.endswith(candidate.why)
-            if candidate.counts:
-                assert f" {candidate.counts.blocks:,} " in row
