@@ -180,7 +180,7 @@ class TestChoice:
     def test_it_is_shown_with_its_counts(self) -> None:
         choice = choose(transposition((1000, 77), (1, 0), 2))
         first, second, empty, header, *rows = str(choice).splitlines()
-        assert first == "moves   77 x 1000 elements of 2 bytes"
+        assert first == "moves   77 x 1000 elements of 2 bytes; axes in y's order"
         assert second == "strides (2, 154) -> (2000, 2) bytes"
         assert (empty, len(rows)) == ("", len(choice.candidates))
         assert header.split()[:5] == ["candidate", "us", "of", "copy", "blocks"]

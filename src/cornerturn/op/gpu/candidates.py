@@ -128,9 +128,10 @@ def by_tile(move: Move, profile: Profile) -> Iterator[Candidate]:
     keep = bool(near) or move.nbytes >= profile.keep_bytes
     x_units = _on(UNIT, move.x, row.stride_in, col.extent * element, *_in(outer))
     make = partial(tile, element, row, col, far, shape, x_units, halo, near, keep)
-    yield _measured(
-        f"tile {shape.rows} x {shape.cols}", move, profile, shares[element] / covered, profile.tile_seconds, make
-    )
+    share = shares[element]
+    if move.nbytes < profile.small_bytes:
+        share = profile.small_tile_share.get(element, share)
+    yield _measured(f"tile {shape.rows} x {shape.cols}", move, profile, share / covered, profile.tile_seconds, make)
 
 
 def by_weave(move: Move, profile: Profile) -> Iterator[Candidate]:
@@ -165,7 +166,7 @@ def _measured(
     name: str, move: Move, profile: Profile, share: float, more: float, make: Callable[[], Production]
 ) -> Candidate:
     seconds = copy_seconds(move.nbytes, profile.rates) / share + more
-    return Candidate(name, seconds, make, f"measured at {share:.2f} of the copy")
+    return Candidate(name, seconds, make, f"kernel of its own: {share:.2f} of a long copy")
 
 
 @dataclass(frozen=True, slots=True)
