@@ -48,7 +48,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
             return x.T.copy()
         result = known(x, axes, out)
         return NUMPY.transpose(x, axes, out) if result is None else result
-    return adapter_of(x).transpose(x, axes, out)
+    return (NUMPY if isinstance(x, np.ndarray) else adapter_of(x)).transpose(x, axes, out)
 
 
 def matrix_transpose(x: Any, *, out: Any = None) -> Any:
