@@ -58,11 +58,7 @@ def _any_box(rng: random.Random, most_bytes: int) -> Box:
 
 
 def any_axes(rng: random.Random, element: int, most_bytes: int) -> tuple[MoveAxis, ...]:
-<<<<<<< HEAD
-    """Return axes in y's order, the fastest first: dense, with gaps, stepped, backwards, or all of one element in x."""
-=======
     """Return axes in y's order, the fastest first: dense or with gaps, stepped, backwards, or all one element of x."""
->>>>>>> refs/heads/fresh2
     extents = [rng.choice(EXTENTS) for _ in range(rng.randint(1, 6))]
     while math.prod(extents) * element > most_bytes:
         extents[rng.randrange(len(extents))] = rng.choice((2, 3))
@@ -120,11 +116,7 @@ def arrays_of(element: int, axes: tuple[MoveAxis, ...]) -> Arrays:
 
 
 def move(production: Production, element: int, axes: tuple[MoveAxis, ...], x: int, y: int) -> Emulation:
-<<<<<<< HEAD
-    """Emulate a move between first elements at ``x`` and ``y`` modulo 32; check every byte, and for any hazard."""
-=======
     """Emulate a move between first elements at ``x`` and ``y`` modulo 32; check every byte of it."""
->>>>>>> refs/heads/fresh2
     arrays, memory = arrays_of(element, axes), Memory()
     bound_x = memory.bind(arrays.x, "x", writable=False, skew=(x - arrays.x_origin) % 32)
     bound_y = memory.bind(arrays.y, "y", written=False, skew=y)

@@ -14,23 +14,7 @@ from cornerturn.op.gpu.candidates import by_tile, by_weave
 from cornerturn.op.gpu.move import Move
 from cornerturn.op.problem import canonical
 
-<<<<<<< HEAD
-SHAPES = [
-    (1, 1),
-    (33, 65),
-    (100, 60),
-    (520, 1),
-    (1, 520),
-    (160, 176),
-    (2, 48),
-    (16, 2064),
-    (1040, 3),
-    (16, 3),
-    (128, 192),
-]
-=======
 SHAPES = [(1, 1), (33, 65), (100, 60), (520, 1), (1, 520), (160, 176), (2, 48), (16, 2064), (1040, 3), (128, 192)]
->>>>>>> refs/heads/fresh2
 
 
 def kernel(name: str) -> Kernel:

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Every candidate for a move is right, whether or not the planner takes it; special kernels apply where they should."""
-=======
 """Every candidate for a move is right, taken or not, and special kernels are candidates where they should be."""
->>>>>>> refs/heads/fresh2
 
 import math
 import random

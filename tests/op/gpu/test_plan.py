@@ -170,10 +170,8 @@ class TestStructures:
             assert plan(problem, 0, 0, boxes).entry == "permute"
 
 
-<<<<<<< HEAD
-class TestChoice:
-    def test_candidates_are_ordered_by_their_seconds(self) -> None:
-        choice = choose(transposition((4096, 4096), (1, 0), 4))
-        seconds = [candidate.seconds for candidate in choice.candidates]
-        assert seconds == sorted(seconds)
-        assert min(seconds) >= choice.copy_seconds
+def test_candidates_are_ordered_by_their_seconds() -> None:
+    choice = choose(transposition((4096, 4096), (1, 0), 4))
+    seconds = [candidate.seconds for candidate in choice.candidates]
+    assert seconds == sorted(seconds)
+    assert min(seconds) >= choice.copy_seconds
