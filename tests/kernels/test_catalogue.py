@@ -48,9 +48,8 @@ NAMES = {
     "controls": ("copy", "view"),
     "production": (
         *(f"{kind}_{size}" for kind in ("tile", "ragged", "weave") for size in (1, 2, 4, 8, 16)),
-        *(f"{kind}_{size}" for kind in ("ragged_weave", "ragged_run") for size in (1, 4)),
-        "rows_4",
-        "box_4",
+        *(f"ragged_weave_{size}" for size in (1, 4)),
+        *(f"permute_{size}" for size in (1, 2, 4, 8, 16)),
     ),
 }
 KERNELS = [entry for entry in CATALOGUE if isinstance(entry, Kernel)]

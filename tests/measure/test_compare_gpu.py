@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from cornerturn.cli import main, use_commands
 from cornerturn.errors import DeviceError, MissingExtraError
+from cornerturn.kernels.controls import COPY
 from cornerturn.measure import compare_gpu
 from cornerturn.measure.cases import GPU_DTYPES, Case, held_as
 from cornerturn.measure.compare import ROUNDS
@@ -180,8 +181,8 @@ class TestMeasuring:
         assert stage.places[0].y.buffer.nbytes % PLACE_BYTES == PLACE_BYTES % 16 == 0
         compare_gpu._copy_kernel(stage)(0, 9)
         (entry, launch, arch), call = launched
-        assert entry.startswith("rows<16, ")
-        assert (launch.arguments[2], arch) == (3, "sm_90")  # units of 16 bytes: 35 need three
+        assert entry == "copy"
+        assert (launch, arch) == (COPY.launch(3, 4), "sm_90")  # units of 16 bytes: 35 need three
         assert call == (stage.places[0].array.address, stage.places[0].y.address, 9)
 
     def test_a_kernel_is_named_where_it_is_asked_for(self):

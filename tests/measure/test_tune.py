@@ -23,11 +23,11 @@ from cornerturn.measure.cases import Case
 from cornerturn.measure.tune import KINDS, Kind, Scale, decisions, fastest, problem_of, tune
 from cornerturn.measure.tune_bench import tune_by, untune
 from cornerturn.op.gpu import tuned
-from cornerturn.op.gpu.plan import plan
 from cornerturn.op.gpu.tuned import profile_of, tuned_elements
 from cornerturn.op.problem import Problem
 
 from ..emulated_move import run
+from ..open_profile import OPEN
 
 DEVICE = DeviceFacts(0, "NVIDIA H200", "sm_90", 132, 60 << 20, 140 << 30, True, "13.0")
 SCALE = Scale.of(60 << 20, H200.enough_blocks)
@@ -78,7 +78,7 @@ class TestCandidates:
     @pytest.mark.parametrize("element", ELEMENT_SIZES)
     @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small"])
     def test_there_are_some_and_all_obey_the_rules(self, name: str, element: int) -> None:
-        found = [profile for stage in kind(name).stages for profile in stage(H200, element)]
+        found = [profile for stage in kind(name).stages for profile in stage(OPEN, element)]
         assert 5 <= len(found) <= 40 or (element == 1 and "small" in name)
         for profile in found:
             assert not any(shape.broken_rule(element) for shape in profile.aligned[element])
@@ -100,35 +100,36 @@ class TestCandidates:
         assert refined
         assert not any(shape.broken_rule(element, halo) for shape in refined)
 
-    def test_every_candidate_is_planned_for_its_problems(self) -> None:
+    def test_every_candidate_makes_something_of_its_own(self) -> None:
         """At the scale of the device the default was found on, so that no measurement there is for nothing."""
         for element, decided in decisions(ELEMENT_SIZES):
-            problems = [problem_of(case, element) for case in decided.cases(element, SCALE)]
+            problems = decided.problems(element, SCALE, OPEN)
             for stage in decided.stages:
-                profiles = list(stage(H200, element))
-                plans = {tuple(tuning.identity(plan(problem, 0, 0, one)) for problem in problems) for one in profiles}
-                assert len(plans) >= len(profiles) - 1  # a ragged table has no small tiles by default
+                profiles = list(stage(OPEN, element))
+                made = {tuple(tuning.identity(decided.made(problem, one)) for problem in problems) for one in profiles}
+                assert len(made) >= len(profiles) - 1  # a ragged table has no small tiles by default
 
     @pytest.mark.parametrize("element", ELEMENT_SIZES)
     @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small", "short axis"])
     def test_a_sample_is_right_on_the_emulator(self, name: str, element: int) -> None:
-        profiles = [profile for stage in kind(name).stages for profile in stage(H200, element)]
+        profiles = [profile for stage in kind(name).stages for profile in stage(OPEN, element)]
         rows, cols = (160, 192) if element <= 2 else (80, 96)  # more than one tile, and the last one not full
         shapes = {"aligned": (rows, cols), "ragged": (rows - 3, cols + 3), "short axis": (rows, 3)}
         case = Case(shapes[name.removesuffix(", small")], (1, 0))
         for profile in profiles[element % 3 :: 1 + len(profiles) // 2]:
             # One block is enough, so that the tile tried is the one taken.
-            run(
-                plan(problem_of(case, element), 0, 0, replace(profile, enough_blocks=1)), case.shape, case.axes, element
-            )
+            made = kind(name).made(problem_of(case, element), replace(profile, enough_blocks=1))
+            run(made, case.shape, case.axes, element)
 
 
 class TestProblems:
     def test_the_default_solves_each_kind_by_what_the_kind_decides(self) -> None:
-        kernels = {"aligned": "tile<{}, ", "ragged": "tile<{}, ", "short axis": "weave<{}, ", "whole rows": "rows<{}, "}
+        kernels = {"aligned": "tile<{}, ", "ragged": "tile<{}, ", "short axis": "weave<{}, "}
         for element, decided in decisions(ELEMENT_SIZES):
-            for case in decided.cases(element, SCALE):
-                entry = plan(problem_of(case, element), 0, 0).entry
+            problems = decided.problems(element, SCALE, OPEN)
+            assert len(problems) == len(decided.cases(element, SCALE))
+            for problem in problems:
+                entry = decided.made(problem, OPEN).entry
                 assert entry.startswith(kernels[decided.name.split(",")[0]].format(element)), (decided.name, entry)
                 if entry.startswith("tile"):
                     assert (entry.split(", ")[6] == "2") == decided.name.startswith("ragged"), entry
@@ -175,9 +176,9 @@ class TestFastest:
 
 class TestChoice:
     def test_where_nothing_is_faster_the_default_stays(self) -> None:
-        profile, choices = tune(H200, ELEMENT_SIZES, SCALE, FakeBench(), ignore)
-        assert profile == H200
-        assert len(choices) == len(decisions(ELEMENT_SIZES)) == 27
+        profile, choices = tune(OPEN, ELEMENT_SIZES, SCALE, FakeBench(), ignore)
+        assert profile == OPEN
+        assert len(choices) == len(decisions(ELEMENT_SIZES)) == 26
         assert all(choice.chosen == choice.default and choice.gain == 0 for choice in choices)
 
     @pytest.mark.parametrize(
@@ -188,32 +189,31 @@ class TestChoice:
             ("tile<2, 64, 64, 4, 64, false, 2", 2, "ragged", "64x64x4, 64 threads, 16 resident"),
             ("tile<8, 16, 32, 1, 128, false, 2", 8, "ragged, small", "16x32x1, 128 threads, wide reads, 8 resident"),
             ("weave<2, 3, 256", 2, "short axis", "256 threads"),
-            ("rows<16, 128, 4", 16, "whole rows", "4 per thread"),
         ],
     )
-    def test_what_is_faster_is_chosen_and_planned(self, entry: str, element: int, name: str, chosen: str) -> None:
+    def test_what_is_faster_is_chosen_and_made(self, entry: str, element: int, name: str, chosen: str) -> None:
         bench = favouring(entry)
-        profile, choices = tune(H200, [element], SCALE, bench, ignore)
+        profile, choices = tune(OPEN, [element], SCALE, bench, ignore)
         choice = next(choice for choice in choices if choice.kind == name)
         assert choice.chosen == chosen
         assert choice.gain is not None
         assert choice.gain >= 0.1
-        entries = [plan(problem_of(case, element), 0, 0, profile).entry for case in kind(name).cases(element, SCALE)]
-        assert any(planned.startswith(entry) for planned in entries)
+        entries = [kind(name).made(one, profile).entry for one in kind(name).problems(element, SCALE, profile)]
+        assert any(made.startswith(entry) for made in entries)
         others = {size: shapes for size, shapes in profile.aligned.items() if size != element}
         assert others == {size: shapes for size, shapes in H200.aligned.items() if size != element}
 
     def test_groups_are_chosen_by_their_arguments(self) -> None:
         """The kernel is one for all groups: they differ in the numbers of tiles that it is given."""
-        huge = problem_of(kind("aligned, huge").cases(16, SCALE)[0], 16)
-        wanted = tuning.identity(plan(huge, 0, 0, replace(H200, groups={16: (16, 16)})))
+        [huge] = kind("aligned, huge").problems(16, SCALE, OPEN)
+        wanted = tuning.identity(kind("aligned, huge").made(huge, replace(OPEN, groups={16: (16, 16)})))
         bench = FakeBench(lambda production, _: 0.5e-6 if tuning.identity(production) == wanted else 1e-6)
-        profile, _ = tune(H200, [16], SCALE, bench, ignore)
+        profile, _ = tune(OPEN, [16], SCALE, bench, ignore)
         assert profile.groups == {16: (16, 16)}
 
     def test_groups_are_given_up_where_they_do_not_help(self) -> None:
         bench = FakeBench(lambda production, _: 1e-6 if ", true, 0, 1" in production.entry else 0.9e-6)
-        profile, choices = tune(H200, [16], SCALE, bench, ignore)
+        profile, choices = tune(OPEN, [16], SCALE, bench, ignore)
         assert profile.groups == {}
         assert next(choice for choice in choices if choice.kind == "aligned, huge").chosen == "no groups"
 
@@ -226,23 +226,23 @@ class TestChoice:
             seconds = speed(production, problem)
             return seconds / 2 if production.entry.endswith("false, 2, false, 0, 1, 12, 2>") else seconds
 
-        profile, _ = tune(H200, [4], SCALE, FakeBench(finer), ignore)
+        profile, _ = tune(OPEN, [4], SCALE, FakeBench(finer), ignore)
         assert profile.ragged[4][0] == TileShape(64, 64, 2, 128, wide=False, resident=12)
 
     def test_what_is_wrong_never_wins(self) -> None:
         bench = favouring("tile<4, 32, 64, 4, 128, true", 0.1e-6)
         bench.right = lambda production, _: not production.entry.startswith("tile<4, 32, 64, 4, 128, true")
-        assert tune(H200, [4], SCALE, bench, ignore)[0] == H200
+        assert tune(OPEN, [4], SCALE, bench, ignore)[0] == OPEN
 
     def test_what_wins_was_checked_on_every_problem(self) -> None:
         bench = favouring("tile<4, 32, 64, 4, 128, true")
-        tune(H200, [4], SCALE, bench, ignore)
+        tune(OPEN, [4], SCALE, bench, ignore)
         winner = [production for production in bench.checked if production.entry.startswith("tile<4, 32, 64, 4, 128")]
         assert len({tuning.identity(production) for production in winner}) >= len(kind("aligned").cases(4, SCALE))
 
     def test_what_does_not_run_is_dropped(self) -> None:
         bench = FakeBench(lambda production, _: None if ", 64, 4, 64" in production.entry else 1e-6)
-        assert tune(H200, [4], SCALE, bench, ignore)[0] == H200
+        assert tune(OPEN, [4], SCALE, bench, ignore)[0] == OPEN
 
     @pytest.mark.parametrize("fault", ["does not run", "is wrong"])
     def test_a_default_that_cannot_stay_is_replaced(self, fault: str) -> None:
@@ -254,31 +254,31 @@ class TestChoice:
             bench.right = lambda production, problem: not faulty(production, problem)
         else:
             bench.speed = lambda production, problem: None if faulty(production, problem) else 1e-6
-        profile, choices = tune(H200, [4], SCALE, bench, ignore)
+        profile, choices = tune(OPEN, [4], SCALE, bench, ignore)
         assert profile.weave_threads[4] in (64, 256)
         choice = choices[-1]
         assert (choice.default_seconds, choice.gain) == (None, None)
 
     def test_problems_that_have_no_room_are_left_out(self) -> None:
         bench = FakeBench(room=SCALE.large)
-        _, choices = tune(H200, [4], SCALE, bench, ignore)
+        _, choices = tune(OPEN, [4], SCALE, bench, ignore)
         assert "aligned, huge" not in {choice.kind for choice in choices}
         assert "aligned" in {choice.kind for choice in choices}
 
     def test_nothing_that_runs_means_nothing_found(self) -> None:
-        assert tune(H200, [4], SCALE, FakeBench(lambda production, problem: None), ignore) == (H200, [])
+        assert tune(OPEN, [4], SCALE, FakeBench(lambda production, problem: None), ignore) == (OPEN, [])
 
     def test_progress_never_goes_back(self) -> None:
         told: list[tuple[int, str, float]] = []
-        tune(H200, [1, 16], SCALE, FakeBench(), lambda *step: told.append(step))
+        tune(OPEN, [1, 16], SCALE, FakeBench(), lambda *step: told.append(step))
         done = [made + part for made, _, part in told]
         assert done == sorted(done)
         assert all(0 <= part < 1 for _, _, part in told)
-        assert (told[0][1], told[-1][1]) == ("1 bytes, aligned", "16 bytes, whole rows")
+        assert (told[0][1], told[-1][1]) == ("1 bytes, aligned", "16 bytes, short axis")
 
     def test_figures_of_a_choice(self) -> None:
         bench = favouring("weave<2, 3, 256", 0.5e-6)
-        choice = tune(H200, [2], SCALE, bench, ignore)[1][-1]
+        choice = tune(OPEN, [2], SCALE, bench, ignore)[1][-1]
         assert (choice.default, choice.chosen) == ("128 threads", "256 threads")
         assert choice.to_json() == {
             "kind": "short axis",
@@ -350,7 +350,7 @@ class TestTarget:
 
 def test_what_is_tuned_is_part_of_the_profile() -> None:
     """What a tuned device has of its own; all else is that of an H200."""
-    tuned_tables = {"aligned", "ragged", "groups", "weave_threads", "rows_items"}
+    tuned_tables = {"aligned", "ragged", "groups", "weave_threads"}
     assert (
         set(tuned._entry(H200, 16)) - {"group"} == tuned_tables - {"groups"} <= {each.name for each in fields(Profile)}
     )

@@ -265,7 +265,10 @@ READ_ONLY.flags.writeable = False
         (lambda: transpose(X[:3, :3], out=X[:3, 1:]), "out shares memory with x"),
         (lambda: matrix_transpose(np.zeros(3)), "x has 1; give it at least two"),
         (lambda: explain_plan(np.zeros((0, 3))), "is empty"),
-        (lambda: explain_plan("text"), "takes a NumPy array: got str"),
+        (lambda: explain_plan("text"), "takes an array: got str"),
+        (lambda: explain_plan(X, (0, 0)), "axes must name each of the 2 axes"),
+        (lambda: explain_plan(np.ma.zeros((2, 2))), "lose its mask"),
+        (lambda: explain_plan(np.zeros((1,) * 33)), "x has 33 axes, and at most 32"),
     ],
 )
 def test_what_is_refused(call: Any, message: str) -> None:

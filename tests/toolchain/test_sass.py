@@ -33,8 +33,6 @@ NOT_FINAL = {
         "4 x load global 16 bytes, 4 x load shared 16 bytes",
         "4 x load global 8 bytes, 4 x load shared 8 bytes",
     ),
-    # The entries of the tables, which are written once a block.
-    "box_4": ("3 x store shared 4 bytes", "2 x store shared 8 bytes"),
 }
 
 

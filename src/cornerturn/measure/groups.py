@@ -120,6 +120,8 @@ MODELS = tuple(
 )
 """Of 19 to 270 MB, but for the vocabulary of 1.2 GB and 12 axes of 2 of 32 KB."""
 
+_EXAMPLES = "8192x8192, 64x1024x1024:0,2,1, or a part of an array: 8192x8192[:,1:]"
+
 GROUPS = {"large": LARGE, "small": SMALL, "models": MODELS}
 
 
@@ -139,8 +141,22 @@ def parse_case(text: str) -> tuple[Case, ...]:
         return GROUPS[text]
     if case := _named(text):
         return (case,)
-    examples = "8192x8192, 64x1024x1024:0,2,1, or a part of an array: 8192x8192[:,1:]"
-    raise UsageError(f"unknown case {text!r}: give {', '.join(GROUPS)}, {examples}")
+    raise UsageError(f"unknown case {text!r}: give {', '.join(GROUPS)}, {_EXAMPLES}")
+
+
+def parse_move(text: str) -> Case:
+    """Return the one case that ``text`` names, as `Case.name` writes it.
+
+    Example:
+        >>> parse_move("2x3x4:1,0,2").axes
+        (1, 0, 2)
+
+    Raises:
+        UsageError: it names none.
+    """
+    if case := _named(text):
+        return case
+    raise UsageError(f"unknown move {text!r}: give a shape and the order of its axes, such as {_EXAMPLES}")
 
 
 CPU_BYTES = 128 << 20

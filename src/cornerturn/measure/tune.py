@@ -1,7 +1,7 @@
 """Find the profile of a device by measurement: which candidates there are, and which of them wins.
 
 A kind is one decision of the planner, for example the tile of large aligned matrices. Candidates for it are profiles
-that differ in that decision alone; measured is what the planner makes of each, on problems that the decision is for.
+that differ in that decision alone; measured is the kernel that each makes of problems that the decision is for.
 The device is behind the protocol `Bench`.
 """
 
@@ -22,7 +22,8 @@ from cornerturn.kernels.production.profile import Profile
 from cornerturn.kernels.production.tile import HALO, WIDE_BYTES
 from cornerturn.kernels.production.tile_shape import MAX_RESIDENT_THREADS, TileShape
 from cornerturn.measure.cases import Case
-from cornerturn.op.gpu.plan import plan
+from cornerturn.op.gpu.candidates import Candidate, by_tile, by_weave
+from cornerturn.op.gpu.move import Move
 from cornerturn.op.gpu.tuned import WEAVE_THREADS
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import c_order
@@ -96,6 +97,7 @@ class Kind:
 
     Attributes:
         name: shown to the user.
+        by: yields the candidate whose kernel is decided on, or nothing where there is none.
         cases: problems that it is for, given an element size and a scale.
         stages: each gives candidates, given the best profile so far and an element size; later ones refine.
         show: what a profile decides for an element size, in a few words.
@@ -103,10 +105,21 @@ class Kind:
     """
 
     name: str
+    by: Callable[[Move, Profile], Iterator[Candidate]]
     cases: Callable[[int, Scale], Sequence[Case]]
     stages: tuple[Callable[[Profile, int], Iterable[Profile]], ...]
     show: Callable[[Profile, int], str]
     elements: tuple[int, ...] = ELEMENT_SIZES
+
+    def problems(self, element: int, scale: Scale, profile: Profile) -> list[Problem]:
+        """Return the problems of an element size, those omitted for which a profile has no such kernel."""
+        found = [problem_of(case, element) for case in self.cases(element, scale)]
+        return [problem for problem in found if any(self.by(Move.of(problem, 0, 0), profile))]
+
+    def made(self, problem: Problem, profile: Profile) -> Production:
+        """Return the kernel and launch that a profile makes of one of the `problems`."""
+        [candidate] = self.by(Move.of(problem, 0, 0), profile)
+        return candidate.make()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +180,11 @@ def tune(
     """
     choices = []
     for made, (element, kind) in enumerate(decisions(elements)):
-        problems = [problem_of(case, element) for case in kind.cases(element, scale)]
-        problems = [problem for problem in problems if problem.nbytes <= bench.room]
+        problems = [one for one in kind.problems(element, scale, profile) if one.nbytes <= bench.room]
         default, found = profile, None
         for stage, candidates in enumerate(kind.stages if problems else ()):
             progress(made, f"{element} bytes, {kind.name}", stage / len(kind.stages))
-            found = _race([default, profile, *candidates(profile, element)], problems, bench) or found
+            found = _race(kind, [default, profile, *candidates(profile, element)], problems, bench) or found
             profile = found.profile if found else profile
         if found:
             moved = [problem.nbytes for problem in problems]
@@ -201,14 +213,14 @@ class _Found:
     seconds: float
 
 
-def _race(profiles: Sequence[Profile], problems: Sequence[Problem], bench: Bench) -> _Found | None:
+def _race(kind: Kind, profiles: Sequence[Profile], problems: Sequence[Problem], bench: Bench) -> _Found | None:
     """Return the fastest of profiles; the first, which is the default, unless another is faster by more than MARGIN.
 
-    Those that plan the same are one. None when none of them runs and is right.
+    Those that make the same are one. None when none of them runs and is right.
     """
     entrants: dict[object, tuple[Profile, list[Production]]] = {}
     for profile in profiles:
-        plans = [plan(problem, 0, 0, profile) for problem in problems]
+        plans = [kind.made(problem, profile) for problem in problems]
         entrants.setdefault(tuple(map(identity, plans)), (profile, plans))
     field = list(entrants.values())
     bench.prepare([production for _, plans in field for production in plans])
@@ -388,11 +400,21 @@ def _show_group(profile: Profile, element: int) -> str:
 
 
 KINDS = (
-    Kind("aligned", _aligned, (_tile_stage("aligned", True), _refine_stage("aligned")), _show_tiles("aligned", True)),
-    Kind("aligned, huge", _aligned_huge, (_group_stage,), _show_group, (16,)),
-    Kind("aligned, small", _aligned_small, (_tile_stage("aligned", False),), _show_tiles("aligned", False)),
-    Kind("ragged", _ragged, (_tile_stage("ragged", True), _refine_stage("ragged")), _show_tiles("ragged", True)),
-    Kind("ragged, small", _ragged_small, (_tile_stage("ragged", False),), _show_tiles("ragged", False)),
-    Kind("short axis", _short_axis, (_weave_stage,), lambda profile, e: f"{profile.weave_threads[e]} threads"),
+    Kind(
+        "aligned",
+        by_tile,
+        _aligned,
+        (_tile_stage("aligned", True), _refine_stage("aligned")),
+        _show_tiles("aligned", True),
+    ),
+    Kind("aligned, huge", by_tile, _aligned_huge, (_group_stage,), _show_group, (16,)),
+    Kind("aligned, small", by_tile, _aligned_small, (_tile_stage("aligned", False),), _show_tiles("aligned", False)),
+    Kind(
+        "ragged", by_tile, _ragged, (_tile_stage("ragged", True), _refine_stage("ragged")), _show_tiles("ragged", True)
+    ),
+    Kind("ragged, small", by_tile, _ragged_small, (_tile_stage("ragged", False),), _show_tiles("ragged", False)),
+    Kind(
+        "short axis", by_weave, _short_axis, (_weave_stage,), lambda profile, e: f"{profile.weave_threads[e]} threads"
+    ),
 )
 """Every decision; those further down build on those above."""

@@ -1,7 +1,7 @@
 """The public functions: any array in, its transposed copy out."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,8 +9,12 @@ from cornerturn.errors import UsageError
 from cornerturn.op.adapters.numpy import ADAPTER as NUMPY
 from cornerturn.op.adapters.numpy import known
 from cornerturn.op.adapters.registry import adapter_of
-from cornerturn.op.cpu.plan import FEW_ELEMENTS, Plan, plan_move
-from cornerturn.op.strided_view import MAX_NDIM, c_order, normalized_axes, view_of
+from cornerturn.op.cpu.plan import FEW_ELEMENTS
+from cornerturn.op.strided_view import MAX_NDIM
+
+if TYPE_CHECKING:
+    from cornerturn.op.cpu.plan import Plan
+    from cornerturn.op.gpu.choice import Choice
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> Any:
@@ -44,7 +48,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
             return x.T.copy()
         result = known(x, axes, out)
         return NUMPY.transpose(x, axes, out) if result is None else result
-    return adapter_of(x).transpose(x, axes, out)
+    return (NUMPY if isinstance(x, np.ndarray) else adapter_of(x)).transpose(x, axes, out)
 
 
 def matrix_transpose(x: Any, *, out: Any = None) -> Any:
@@ -79,16 +83,24 @@ def permute_dims(x: Any, axes: Sequence[int], *, out: Any = None) -> Any:
     return transpose(x, axes, out=out)
 
 
-def explain_plan(x: Any, axes: Sequence[int] | None = None) -> Plan:
-    """Return how ``transpose(x, axes)`` would move the elements on the CPU; print it to read it.
+def explain_plan(x: Any, axes: Sequence[int] | None = None) -> "Plan | Choice":
+    """Return how ``transpose(x, axes)`` would move the elements; print it to read it. Nothing moves.
+
+    Args:
+        x: as in ``transpose``, outside of ``jit`` and the like.
+        axes: as in ``transpose``.
+
+    Returns:
+        the `Plan` of the CPU engine, or the `Choice` among candidates on x's GPU, whose times are predictions.
+        Both have the attributes ``problem`` and ``kernel``.
 
     Raises:
-        UsageError: as ``transpose``.
+        UsageError: x is empty, or has no memory of its own yet; or as ``transpose``.
+
+    Example:
+        >>> explain_plan(np.zeros((1000, 3), np.uint8)).kernel
+        'deinterleave'
     """
-    if not isinstance(x, np.ndarray):
-        raise UsageError(f"explain_plan takes a NumPy array: got {type(x).__name__}; numpy.asarray(x) makes one")
-    NUMPY.check_input(x)
-    view = np.asarray(x).transpose(normalized_axes(axes, x.ndim))
-    if not view.nbytes:
-        raise UsageError(f"x of shape {x.shape} is empty: there is nothing to plan")
-    return plan_move(view_of(view), c_order(view.shape, view.itemsize))
+    if isinstance(x, np.ndarray):
+        return NUMPY.explain(x, axes)
+    return adapter_of(x).explain(x, axes)

@@ -29,8 +29,10 @@ def kernel(request):
 
 
 def shape_for(kernel, shape):
-    """That shape, or another that is square, or has whole sectors, or a short side."""
-    return next(each for each in (shape, (shape[0], shape[0]), (96, 176), (5, 4096)) if not kernel.refuses(*each))
+    """That shape, or another that is square, or has whole sectors, or whole boxes, or a short side."""
+    return next(
+        each for each in (shape, (shape[0], shape[0]), (96, 176), (128, 128), (5, 4096)) if not kernel.refuses(*each)
+    )
 
 
 def requests_of(record, steps):

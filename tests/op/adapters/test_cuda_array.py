@@ -11,6 +11,8 @@ from cornerturn.errors import DeviceError, UsageError
 from cornerturn.op.adapters import cuda_array
 from cornerturn.op.strided_view import as_array
 
+from .fake_gpu import asked_ordinals, choice_for
+
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 
 
@@ -363,3 +365,17 @@ def test_without_a_driver_one_sentence_says_so():
         pytest.skip("there is a GPU")
     with pytest.raises(DeviceError, match=r"no NVIDIA driver found|belongs to no CUDA device"):
         cornerturn.transpose(Interface(X), out=Interface(np.empty((5, 4, 3), X.dtype)))
+
+
+@pytest.mark.parametrize("export", [Interface, Exported, Numbas])
+@pytest.mark.parametrize("x", [X, X[:, 1:], X.T], ids=lambda x: str(x.strides))
+def test_explain_plan_gives_the_choice_on_the_device_that_holds_x(device, monkeypatch, export, x):
+    asked = asked_ordinals(monkeypatch)
+    assert str(cornerturn.explain_plan(export(x), (1, 2, 0))) == str(choice_for(x, (1, 2, 0)))
+    assert asked == [3]
+    assert device == [("enter", x.ctypes.data), ("leave", x.ctypes.data)]
+
+
+def test_explain_plan_refuses_what_is_empty(device):
+    with pytest.raises(UsageError, match=r"x of shape \(3, 0, 5\) is empty"):
+        cornerturn.explain_plan(Interface(X[:, :0]))

@@ -8,6 +8,7 @@ from cornerturn.errors import UsageError
 from cornerturn.op.strided_view import as_array
 
 from .fake_cupy import Device, Ndarray, adapter_of_fake_cupy
+from .fake_gpu import asked_ordinals, choice_for
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 
@@ -71,3 +72,17 @@ def test_what_is_refused(moves, out, message):
 def test_more_axes_than_are_supported_are_refused(moves):
     with pytest.raises(UsageError, match="x has 33 axes"):
         cornerturn.transpose(Ndarray(X.reshape((1,) * 30 + X.shape)))
+
+
+@pytest.mark.parametrize("x", [X, X[:, 1:], X[1:, ::-1, ::2]], ids=lambda x: str(x.strides))
+def test_explain_plan_gives_the_choice_on_xs_device(moves, monkeypatch, x):
+    asked = asked_ordinals(monkeypatch)
+    assert str(cornerturn.explain_plan(Ndarray(x), (1, 2, 0))) == str(choice_for(x, (1, 2, 0)))
+    assert (asked, moves) == ([3], [])
+
+
+def test_explain_plan_refuses_what_transpose_does_and_what_is_empty(moves):
+    with pytest.raises(UsageError, match="axes must name each of the 3 axes"):
+        cornerturn.explain_plan(Ndarray(X), (0, 1, 1))
+    with pytest.raises(UsageError, match=r"x of shape \(3, 0, 5\) is empty"):
+        cornerturn.explain_plan(Ndarray(X[:, :0]))

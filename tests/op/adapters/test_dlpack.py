@@ -64,3 +64,9 @@ def test_matrices_are_the_last_two_axes_also_where_x_does_not_count_its_own():
 def test_what_is_refused(x, out, message):
     with pytest.raises(UsageError, match=message):
         cornerturn.transpose(x, out=out)
+
+
+def test_explain_plan_gives_the_plan_of_the_array_that_numpy_reads():
+    assert cornerturn.explain_plan(Exported(X[:, ::2])) is cornerturn.explain_plan(X[:, ::2])
+    with pytest.raises(UsageError, match=r"x of shape \(3, 0, 5\) is empty"):
+        cornerturn.explain_plan(Exported(X[:, :0]))

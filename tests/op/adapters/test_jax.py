@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import cornerturn
 from cornerturn.errors import DeviceError, UsageError
 from cornerturn.op.adapters import adapter
+
+from .fake_gpu import asked_ordinals, choice_for
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 
@@ -195,6 +198,41 @@ def test_out_and_keys_are_refused(jax):
     for transpose in (cornerturn.transpose, jax.jit(cornerturn.transpose)):
         with pytest.raises(UsageError, match=r"plain bytes: got dtype key<"):
             transpose(keys)
+
+
+def test_explain_plan_on_a_cpu_gives_the_plan_of_the_array_that_numpy_reads(jax):
+    x = jax.numpy.asarray(X)
+    assert cornerturn.explain_plan(x, (1, 2, 0)) is cornerturn.explain_plan(np.asarray(x), (1, 2, 0))
+
+
+def test_explain_plan_on_a_gpu_gives_the_choice_there(jax, monkeypatch):
+    from cornerturn.op.adapters import cuda_array
+    from cornerturn.op.adapters import jax as jax_adapter
+
+    asked = asked_ordinals(monkeypatch)
+    monkeypatch.setattr(cuda_array, "device_of", lambda address: nullcontext(3 if address == X.ctypes.data else None))
+    monkeypatch.setattr(jax_adapter, "_check_place", lambda x: None)
+    x = SimpleNamespace(
+        dtype=jax.numpy.dtype("float32"),
+        shape=X.shape,
+        device=SimpleNamespace(platform="gpu"),
+        unsafe_buffer_pointer=lambda: X.ctypes.data,
+    )
+    assert str(jax_adapter.ADAPTER.explain(x, (1, 2, 0))) == str(choice_for(X, (1, 2, 0)))
+    assert asked == [3]
+
+
+def test_explain_plan_refuses_tracers_keys_and_what_is_deleted_or_empty(jax):
+    with pytest.raises(UsageError, match="x is traced and has no memory"):
+        jax.jit(cornerturn.explain_plan)(jax.numpy.ones((3, 4)))
+    with pytest.raises(UsageError, match="plain bytes: got dtype key<"):
+        cornerturn.explain_plan(jax.random.split(jax.random.key(0), (2, 3)))
+    with pytest.raises(UsageError, match=r"x of shape \(3, 0\) is empty"):
+        cornerturn.explain_plan(jax.numpy.ones((3, 0)))
+    x = jax.numpy.ones((3, 4))
+    x.delete()
+    with pytest.raises(UsageError, match="x is deleted"):
+        cornerturn.explain_plan(x)
 
 
 def test_arrays_on_several_devices(jax):

@@ -67,6 +67,8 @@ def test_the_example_of_the_guide_runs(registered, capsys):
     out = grid(3, 2)
     assert cornerturn.matrix_transpose(x, out=out) is out
     np.testing.assert_array_equal(list(out.numbers), [0, 3, 1, 4, 2, 5])
+    with pytest.raises(UsageError, match="arrays of type Grid are moved is not known: their adapter has no plan"):
+        cornerturn.explain_plan(x)
     with pytest.raises(UsageError, match=r"result's shape \(3, 2\): got \(2, 3\)"):
         cornerturn.transpose(x, out=grid(2, 3))
     with pytest.raises(UsageError, match="shares memory with x"):

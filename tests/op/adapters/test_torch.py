@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -15,6 +16,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from torch.autograd import forward_ad  # noqa: E402
 
 from cornerturn.op.adapters import torch as torch_adapter  # noqa: E402
+
+from .fake_gpu import asked_ordinals, choice_for  # noqa: E402
 
 func = torch.func
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # torch.compile of its own code
@@ -296,6 +299,37 @@ def test_views_name_the_memory_of_the_tensor():
     x = distinct(3, 4)[1:, ::2]
     view = torch_adapter.view_of_tensor(x)
     assert (view.pointer, view.itemsize, view.shape, view.strides) == (x.data_ptr(), 8, (2, 2), (32, 16))
+
+
+class TestExplainPlan:
+    @pytest.mark.parametrize(
+        "x",
+        [distinct(300, 400), distinct(300, 400)[1:, ::2], (distinct(30, 40) * (1 + 2j)).conj()],
+        ids=["whole", "part", "conjugate"],
+    )
+    def test_on_a_cpu_it_is_the_plan_of_the_engine(self, x):
+        assert cornerturn.explain_plan(x) is cornerturn.explain_plan(x.resolve_conj().numpy())
+
+    def test_on_a_gpu_it_is_the_choice_there(self, monkeypatch):
+        asked = asked_ordinals(monkeypatch)
+        x = distinct(300, 400)[:, 1:]
+        on_gpu = SimpleNamespace(device=torch.device("cuda", 2))
+        source = torch_adapter.view_of_tensor(x).permuted((1, 0))
+        assert str(torch_adapter.ADAPTER.plan(source, on_gpu)) == str(choice_for(x.numpy()))
+        assert asked == [2]
+
+    @pytest.mark.parametrize(
+        ("x", "message"),
+        [
+            (distinct(3, 4).to("meta"), "x is on device meta, which has no memory"),
+            (distinct(3, 0), r"x of shape \(3, 0\) is empty"),
+            (distinct(3, 4).to_sparse(), "x must be a plain strided tensor"),
+        ],
+        ids=["meta", "empty", "sparse"],
+    )
+    def test_what_is_refused(self, x, message):
+        with pytest.raises(UsageError, match=message):
+            cornerturn.explain_plan(x)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")

@@ -6,8 +6,12 @@ import pytest
 from cornerturn.measure.cases import Case
 from cornerturn.measure.tune import problem_of
 from cornerturn.op.gpu import engine
-from cornerturn.op.gpu.plan import plan
+from cornerturn.op.gpu.plan import choose, plan
+from cornerturn.op.gpu.tuned import profile_of
+from cornerturn.op.strided_view import StridedView
 from cornerturn.toolchain import compile_source
+
+from ..adapters.fake_gpu import FACTS
 
 PRODUCTION = plan(problem_of(Case((512, 768), (1, 0)), 4), 0, 0)
 
@@ -34,3 +38,11 @@ def test_a_module_that_is_compiled_already_is_not_compiled_again(launchers, monk
     module = compile_source(PRODUCTION.source, "sm_90")
     monkeypatch.setattr(engine, "compile_source", None)
     assert engine.launcher(PRODUCTION, "sm_90", module)[0] == "kernel"
+
+
+def test_the_choice_is_for_a_new_array_and_knows_where_x_begins(monkeypatch):
+    monkeypatch.setattr(engine, "facts_of", lambda ordinal: FACTS if ordinal == 1 else None)
+    source = StridedView(4096 + 4, 4, (60, 100), (-4, 240))
+    problem, x, y = engine.into_new(source)
+    assert (problem.strides_in, problem.strides_out, x, y) == ((-4, 240), (400, 4), 4, 0)
+    assert str(engine.choice_for(source, 1)) == str(choose(problem, 4, 0, profile_of(FACTS)))

@@ -33,7 +33,6 @@ TUNED = replace(
     ragged={**H200.ragged, 4: (TileShape(64, 32, 2, 128, resident=7),)},
     groups={**H200.groups, 4: (4, 16)},
     weave_threads={**H200.weave_threads, 4: 256},
-    rows_items={**H200.rows_items, 4: 2},
 )
 
 
@@ -49,7 +48,7 @@ class TestFile:
     def test_without_one_there_is_the_default_for_the_devices_size(self) -> None:
         assert profile_of(DEVICE) == H200
         assert profile_of(replace(DEVICE, name="NVIDIA L4", arch="sm_89", multiprocessors=58)) == replace(
-            H200, enough_blocks=464
+            H200, rates=replace(H200.rates, multiprocessors=58), enough_blocks=464
         )
         assert tuned_elements(DEVICE) == ()
 
@@ -147,7 +146,6 @@ class TestDamage:
             {"group": 4},
             {"weave_threads": 100},
             {"weave_threads": None},
-            {"rows_items": 3},
             {"more": 1},
         ],
     )
@@ -181,4 +179,3 @@ def assert_takes(profile: Profile) -> None:
         assert not any(shape.broken_rule(element) for shape in profile.aligned[element])
         assert not any(shape.broken_rule(element, HALO) for shape in profile.ragged[element])
         assert profile.weave_threads[element] in tuned.WEAVE_THREADS
-        assert profile.rows_items[element] in tuned.ROWS_ITEMS

@@ -237,7 +237,8 @@ class Box:
         """Shared memory that a box takes."""
         size = sum(pitch * (extent - 1) for pitch, extent in zip(self.pitches, self.extents, strict=True))
         size += (self.extents[0] - 1) // self.write_unit * self.skew
-        return -(-(size + max(self.element, WORD)) // UNIT) * UNIT
+        last = self.element + -self.x_length * self.element % UNIT if self.reads_runs else max(self.element, WORD)
+        return -(-(size + last) // UNIT) * UNIT
 
     @cached_property
     def run_pitches(self) -> tuple[int, ...]:

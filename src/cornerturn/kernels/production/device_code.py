@@ -33,7 +33,7 @@ class Production:
 
     @property
     def entry(self) -> str:
-        """The template instance, for example ``rows<16, 256, 2, 4>``."""
+        """The template instance, for example ``weave<4, 3, 64, true, 2>``."""
         return self.source.entries[0]
 
 
@@ -47,8 +47,8 @@ class DeviceCode:
         builds_on: kernels whose files it takes functions from.
 
     Example:
-        >>> DeviceCode("rows").entry({"E": 16, "THREADS": 256, "ITEMS": 2, "AXES": 4})
-        'rows<16, 256, 2, 4>'
+        >>> DeviceCode("weave").entry({"E": 4, "K": 3, "THREADS": 64, "INTERLEAVE": True, "AXES": 2})
+        'weave<4, 3, 64, true, 2>'
     """
 
     def __init__(self, name: str, *builds_on: str) -> None:

@@ -76,7 +76,8 @@ class Profile:
         tile_bytes, ragged_tile_bytes: the shortest rows for which they do.
         lone_ragged: element sizes of which that holds for a single matrix alone.
         weave_share: of the copy's speed, that ``weave`` and ``ragged_weave`` reach.
-        turn_seconds: that kernels with such a share take longer than a copy, whatever the size.
+        tile_seconds, weave_seconds: that they take longer than a copy, whatever the size.
+        small_tile_share: the share of tiles, where it is another for arrays below ``small_bytes``.
         ragged_weave_bytes: the smallest array for which the second does.
         direct_bytes: up to this size, units of y may be gathered from x itself, which saves a wait.
         aligned: tiles where rows of x begin on units and rows of y on sectors; the first is for large problems.
@@ -109,7 +110,10 @@ class Profile:
     ragged_tile_bytes: int
     lone_ragged: tuple[int, ...]
     weave_share: float
-    turn_seconds: float
+    tile_seconds: float
+    weave_seconds: float
+    small_tile_share: Mapping[int, float]
+    small_bytes: int
     ragged_weave_bytes: int
     direct_bytes: int
     aligned: Tiles

@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cornerturn.errors import UsageError
-from cornerturn.op.engines import move
+from cornerturn.op.engines import move, plan_for
 from cornerturn.op.strided_view import (
     StridedView,
     check_destination,
@@ -14,6 +14,10 @@ from cornerturn.op.strided_view import (
     normalized_axes,
     view_of,
 )
+
+if TYPE_CHECKING:
+    from cornerturn.op.cpu.plan import Plan
+    from cornerturn.op.gpu.choice import Choice
 
 
 class Adapter(ABC):
@@ -45,6 +49,18 @@ class Adapter(ABC):
             x: the caller's array.
             out: the array to write.
         """
+
+    def plan(self, source: StridedView, x: Any) -> "Plan | Choice":
+        """Return how `move` would move the elements into a new array.
+
+        Args:
+            source: view of ``x``, its axes permuted; it holds some bytes.
+            x: the caller's array.
+
+        Raises:
+            UsageError: the adapter does not say.
+        """
+        raise UsageError(f"how arrays of type {type(x).__name__} are moved is not known: their adapter has no plan()")
 
     def ndim(self, x: Any) -> int:
         """Return the number of axes of an array; asked only where x has no attribute ``ndim``."""
@@ -88,10 +104,7 @@ class Adapter(ABC):
         Raises:
             UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
         """
-        self.check_input(x)
-        view = self.view(x)
-        check_ndim(len(view.shape))
-        source = view.permuted(normalized_axes(axes, len(view.shape)))
+        source = self._source(x, axes)
         if out is None:
             return self.moved(source, x)
         self.check_output(x, source.shape, out)
@@ -100,6 +113,24 @@ class Adapter(ABC):
             check_destination(source, destination)
             self.move(source, destination, x, out)
         return out
+
+    def explain(self, x: Any, axes: Sequence[int] | None = None) -> "Plan | Choice":
+        """Return how ``transpose(x, axes)`` moves the elements; nothing moves.
+
+        Raises:
+            UsageError: ``x`` is empty, or ``x`` or ``axes`` breaks a rule of `transpose`.
+        """
+        source = self._source(x, axes)
+        if not source.nbytes:
+            raise UsageError(f"x of shape {tuple(x.shape)} is empty: there is nothing to plan")
+        return self.plan(source, x)
+
+    def _source(self, x: Any, axes: Sequence[int] | None) -> StridedView:
+        """Return the view of an array that may be moved, its axes permuted."""
+        self.check_input(x)
+        view = self.view(x)
+        check_ndim(len(view.shape))
+        return view.permuted(normalized_axes(axes, len(view.shape)))
 
     def moved(self, source: StridedView, x: Any) -> Any:
         """Return a new array that holds the elements of ``source``, a view of ``x``."""
@@ -122,3 +153,7 @@ class MainMemory(Adapter):
     def move(self, source: StridedView, destination: StridedView, x: Any, out: Any) -> None:
         """Move the elements by the CPU engine."""
         move(source, destination)
+
+    def plan(self, source: StridedView, x: Any) -> "Plan | Choice":
+        """Return the plan of the CPU engine."""
+        return plan_for(source)

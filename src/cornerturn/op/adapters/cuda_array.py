@@ -19,6 +19,7 @@ import numpy as np
 from cornerturn.errors import DeviceError, UsageError
 from cornerturn.op.adapters.adapter import Adapter
 from cornerturn.op.gpu import engine
+from cornerturn.op.gpu.choice import Choice
 from cornerturn.op.strided_view import StridedView, c_order
 
 LEGACY, PER_THREAD = 1, 2
@@ -55,7 +56,7 @@ class CudaArrayAdapter(Adapter):
     """Arrays that export ``__cuda_array_interface__``, or DLPack on a CUDA device.
 
     ``out`` exports ``__cuda_array_interface__``. It is required unless x is Numba's or has the Array API standard's
-    ``__array_namespace__``. All methods but `transpose` and `ndim` take what was read, a `CudaArray`.
+    ``__array_namespace__``. All methods but `transpose`, `explain` and `ndim` take what was read, a `CudaArray`.
     """
 
     array = CudaArray
@@ -73,6 +74,10 @@ class CudaArrayAdapter(Adapter):
         target = None if out is None else _read_output(out)
         stream = LEGACY if target is None else target.stream or LEGACY
         return super().transpose(read(x, stream), axes, target).array
+
+    def explain(self, x: Any, axes: Sequence[int] | None = None) -> Any:
+        """As every adapter does, on what x says of itself."""
+        return super().explain(read(x), axes)
 
     def check_writable(self, out: CudaArray) -> None:
         """Refuse arrays that are read-only."""
@@ -104,6 +109,11 @@ class CudaArrayAdapter(Adapter):
             engine.run(source, destination, stream, ordinal)
             if x.stream is None or out.stream is None:
                 _wait(stream)
+
+    def plan(self, source: StridedView, x: CudaArray) -> Choice:
+        """Return the candidates on the device that holds x."""
+        with device_of(source.pointer) as ordinal:
+            return engine.choice_for(source, ordinal)
 
 
 ADAPTER = CudaArrayAdapter()

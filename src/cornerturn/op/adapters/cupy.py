@@ -6,6 +6,7 @@ import cupy
 
 from cornerturn.op.adapters.adapter import Adapter
 from cornerturn.op.gpu import engine
+from cornerturn.op.gpu.choice import Choice
 from cornerturn.op.strided_view import StridedView
 
 
@@ -27,6 +28,10 @@ class CupyAdapter(Adapter):
         """Move the elements on CuPy's current stream of x's device."""
         with x.device:
             engine.run(source, destination, cupy.cuda.get_current_stream().ptr, x.device.id)
+
+    def plan(self, source: StridedView, x: Any) -> Choice:
+        """Return the candidates on x's device."""
+        return engine.choice_for(source, x.device.id)
 
 
 ADAPTER = CupyAdapter()

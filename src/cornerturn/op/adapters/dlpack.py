@@ -32,6 +32,10 @@ class DlpackAdapter(MainMemory):
         result = super().transpose(read(x), axes)
         return x.__array_namespace__().from_dlpack(result) if hasattr(x, "__array_namespace__") else result
 
+    def explain(self, x: Any, axes: Sequence[int] | None = None) -> Any:
+        """As every adapter does, on the NumPy array that shares x's memory."""
+        return super().explain(read(x), axes)
+
 
 def read(x: Any) -> AnyArray:
     """Return x as a NumPy array that shares its memory.

@@ -6,7 +6,7 @@ primitive is a custom call (`jax_ffi`).
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -15,7 +15,11 @@ from jax.interpreters import ad, batching, mlir
 
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters.adapter import MainMemory
-from cornerturn.op.strided_view import check_ndim, normalized_axes, view_of
+from cornerturn.op.cpu.plan import Plan
+from cornerturn.op.strided_view import StridedView, c_order, check_ndim, normalized_axes, view_of
+
+if TYPE_CHECKING:
+    from cornerturn.op.gpu.choice import Choice
 
 Array = Any  # jax.Array, or a tracer: the type checker does not follow jax
 
@@ -44,15 +48,43 @@ class JaxAdapter(MainMemory):
         """
         if out is not None:
             raise UsageError("JAX arrays never change, so none can be out: omit it")
-        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
-            raise UsageError(f"elements must be plain bytes: got dtype {x.dtype}; use jax.numpy.permute_dims")
+        _check_elements(x)
         check_ndim(x.ndim)
         if isinstance(x, jax.core.Tracer):
             _check_bytes(x)
         return transpose_p.bind(x, axes=normalized_axes(axes, x.ndim))
 
+    def explain(self, x: Array, axes: Sequence[int] | None = None) -> "Plan | Choice":
+        """As every adapter does; a tracer has no memory, and is refused."""
+        _check_elements(x)
+        if isinstance(x, jax.core.Tracer):
+            raise UsageError("x is traced and has no memory: call explain_plan outside of jit, grad and vmap")
+        _check_place(x)
+        return super().explain(np.asarray(x) if x.device.platform == "cpu" else x, axes)
+
+    def view(self, x: Array) -> StridedView:
+        """Return the strided view of NumPy's array, or of JAX's own on a GPU, where XLA keeps it in C order."""
+        if isinstance(x, np.ndarray):
+            return view_of(x)
+        return c_order(x.shape, x.dtype.itemsize, x.unsafe_buffer_pointer(), x)
+
+    def plan(self, source: StridedView, x: Array) -> "Plan | Choice":
+        """Return the plan of the CPU engine for NumPy's array, else the candidates on x's GPU."""
+        if isinstance(x, np.ndarray):
+            return super().plan(source, x)
+        from cornerturn.op.adapters.cuda_array import device_of
+        from cornerturn.op.gpu.engine import choice_for
+
+        with device_of(source.pointer) as ordinal:
+            return choice_for(source, ordinal)
+
 
 ADAPTER = JaxAdapter()
+
+
+def _check_elements(x: Array) -> None:
+    if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
+        raise UsageError(f"elements must be plain bytes: got dtype {x.dtype}; use jax.numpy.permute_dims")
 
 
 def _check_place(x: Array) -> None:

@@ -15,8 +15,10 @@ from cornerturn.errors import UsageError
 from cornerturn.op.adapters import torch_cuda
 from cornerturn.op.adapters.adapter import Adapter
 from cornerturn.op.adapters.torch_cuda import Tensor, view_of_tensor
-from cornerturn.op.engines import SMALL_BYTES, move
+from cornerturn.op.cpu.plan import Plan
+from cornerturn.op.engines import SMALL_BYTES, move, plan_for
 from cornerturn.op.gpu import engine as gpu_engine
+from cornerturn.op.gpu.choice import Choice
 from cornerturn.op.strided_view import StridedView, check_destination, check_ndim, normalized_axes
 
 torch.library.define("cornerturn::transpose", "(Tensor x, int[] axes) -> Tensor")
@@ -97,6 +99,19 @@ class TorchAdapter(Adapter):
         else:
             with torch.cuda.device(x.device):
                 gpu_engine.run(source, destination, torch.cuda.current_stream().cuda_stream, x.device.index)
+
+    def explain(self, x: Tensor, axes: Sequence[int] | None = None) -> Plan | Choice:
+        """As every adapter does, on a tensor whose conjugate and negative bits are resolved."""
+        self.check_input(x)
+        return super().explain(x.resolve_conj().resolve_neg(), axes)
+
+    def plan(self, source: StridedView, x: Tensor) -> Plan | Choice:
+        """Return the plan of the CPU engine, or the candidates on x's GPU."""
+        if x.device.type == "cpu":
+            return plan_for(source)
+        if x.device.type == "cuda":
+            return gpu_engine.choice_for(source, x.device.index)
+        raise UsageError(f"x is on device {x.device}, which has no memory: there is nothing to plan")
 
 
 ADAPTER = TorchAdapter()

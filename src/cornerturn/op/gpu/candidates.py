@@ -66,7 +66,8 @@ def by_permute(move: Move, profile: Profile) -> Iterator[Candidate]:
         return _cost(box, counts_of(box, GUESSED_LINES if box.direct else GUESSED_WAVEFRONTS), move, profile).seconds
 
     def fastest(boxes: Sequence[Box], count: int) -> list[Box]:
-        return sorted(filter(_is_legal, boxes), key=guessed)[:count]
+        different = {(box.chunks, box.threads, box.direct): box for box in boxes if _is_legal(box)}
+        return sorted(different.values(), key=guessed)[:count]
 
     plain = [Box(move.element, axes, chunks, move.x, move.y, kept=kept) for chunks in chunks_of(move.element, axes)]
     sized = [
@@ -127,7 +128,10 @@ def by_tile(move: Move, profile: Profile) -> Iterator[Candidate]:
     keep = bool(near) or move.nbytes >= profile.keep_bytes
     x_units = _on(UNIT, move.x, row.stride_in, col.extent * element, *_in(outer))
     make = partial(tile, element, row, col, far, shape, x_units, halo, near, keep)
-    yield _measured(f"tile {shape.rows} x {shape.cols}", move, profile, shares[element] / covered, make)
+    share = shares[element]
+    if move.nbytes < profile.small_bytes:
+        share = profile.small_tile_share.get(element, share)
+    yield _measured(f"tile {shape.rows} x {shape.cols}", move, profile, share / covered, profile.tile_seconds, make)
 
 
 def by_weave(move: Move, profile: Profile) -> Iterator[Candidate]:
@@ -140,7 +144,7 @@ def by_weave(move: Move, profile: Profile) -> Iterator[Candidate]:
         if short > limit and not (short % 2 and short <= profile.odd_weave_limit.get(element, 0)):
             return
         make = partial(weave, element, woven.short, woven.long, woven.outer, woven.threads)
-        yield _measured(f"weave {short}", move, profile, profile.weave_share, make)
+        yield _measured(f"weave {short}", move, profile, profile.weave_share, profile.weave_seconds, make)
         return
     if move.nbytes < profile.ragged_weave_bytes:
         return
@@ -152,15 +156,17 @@ def by_weave(move: Move, profile: Profile) -> Iterator[Candidate]:
         return
     halo = 0 if woven.y_units else WEAVE_HALO
     make = partial(ragged_weave, element, woven.short, woven.long, woven.outer, woven.x_units, halo, woven.threads)
-    yield _measured(f"ragged_weave {short}", move, profile, profile.weave_share, make)
+    yield _measured(f"ragged_weave {short}", move, profile, profile.weave_share, profile.weave_seconds, make)
 
 
 CANDIDATES: tuple[Callable[[Move, Profile], Iterator[Candidate]], ...] = (by_tile, by_weave, by_permute)
 
 
-def _measured(name: str, move: Move, profile: Profile, share: float, make: Callable[[], Production]) -> Candidate:
-    seconds = copy_seconds(move.nbytes, profile.rates) / share + profile.turn_seconds
-    return Candidate(name, seconds, make, f"measured at {share:.2f} of the copy")
+def _measured(
+    name: str, move: Move, profile: Profile, share: float, more: float, make: Callable[[], Production]
+) -> Candidate:
+    seconds = copy_seconds(move.nbytes, profile.rates) / share + more
+    return Candidate(name, seconds, make, f"kernel of its own: {share:.2f} of a long copy")
 
 
 @dataclass(frozen=True, slots=True)

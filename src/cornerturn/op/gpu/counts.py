@@ -16,7 +16,7 @@ BANKS = 32
 LINE = 128
 """Bytes of a line of L1: a request takes a wavefront for each line that it touches."""
 READS_IN_FLIGHT = 4
-"""Shifted units that a thread reads at once, as `permute.cu` does."""
+"""Shifted units that a thread reads at once, as ``permute.cu`` does."""
 SAMPLED_THREADS = 128
 """Threads whose first requests stand for all: the others differ by whole periods of the box."""
 RESIDENT_THREADS, RESIDENT_BLOCKS, SHARED_TOTAL, SHARED_RESERVED = 2048, 32, 227 << 10, 1 << 10

@@ -10,10 +10,11 @@ from functools import cache, lru_cache
 from cornerturn.gpu import DeviceFacts, Launcher, facts_of, load_kernel
 from cornerturn.kernels.production.axes import SECTOR
 from cornerturn.kernels.production.device_code import Production
-from cornerturn.op.gpu.plan import forget, plan
+from cornerturn.op.gpu.choice import Choice
+from cornerturn.op.gpu.plan import choose, forget, plan
 from cornerturn.op.gpu.tuned import profile_of
 from cornerturn.op.problem import Problem, canonical
-from cornerturn.op.strided_view import StridedView
+from cornerturn.op.strided_view import StridedView, c_order
 from cornerturn.toolchain import Module, compile_source
 
 _kernel = cache(load_kernel)
@@ -77,6 +78,26 @@ def launcher(production: Production, arch: str, module: Module | None = None) ->
     image, launch = (module or compile_source(production.source, arch)).image(production.entry), production.launch
     kernel = _kernel(image.cubin, image.symbol, f"{production.entry} for {arch}")
     return Launcher(kernel, production.entry, launch.grid, launch.block, launch.arguments, launch.shared_bytes)
+
+
+def choice_for(source: StridedView, ordinal: int) -> Choice:
+    """Return what could copy a view, which is not empty, into a new array on its device.
+
+    Args:
+        source: what to read.
+        ordinal: the device's number, as in `run`.
+    """
+    return choose(*into_new(source), profile_of(facts_of(ordinal)))
+
+
+def into_new(source: StridedView) -> tuple[Problem, int, int]:
+    """Return the problem of copying a view into a new array, and the addresses of both first elements modulo 32.
+
+    The array is in C order and begins on a sector, as all libraries allocate on a GPU.
+    """
+    strides_out = c_order(source.shape, source.itemsize).strides
+    problem = canonical(source.itemsize, source.shape, source.strides, strides_out)
+    return problem, (source.pointer + problem.offset_in) % SECTOR, problem.offset_out % SECTOR
 
 
 _after_tuning: list[Callable[[], None]] = []

@@ -15,7 +15,8 @@ from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.kernels.production.permute import permute, relaunched
 from cornerturn.kernels.production.profile import Profile
-from cornerturn.op.gpu.candidates import CANDIDATES, Candidate
+from cornerturn.op.gpu.candidates import CANDIDATES
+from cornerturn.op.gpu.choice import Choice
 from cornerturn.op.gpu.cost import copy_seconds
 from cornerturn.op.gpu.move import Move
 from cornerturn.op.problem import Axis, Problem
@@ -24,42 +25,6 @@ EXACT_EXTENT = 64
 """Extents up to this one are part of the structure; of longer ones, their size and what divides them."""
 REMEMBERED = 4096
 """Structures that are remembered."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Every candidate for a problem on a GPU, the fastest first.
-
-    Attributes:
-        problem: what moves.
-        candidates: at least one.
-        copy_seconds: predicted for a copy of as many bytes.
-    """
-
-    problem: Problem
-    candidates: tuple[Candidate, ...]
-    copy_seconds: float
-
-    def __str__(self) -> str:
-        shape = " x ".join(map(str, self.problem.shape)) or "1"
-        lines = [
-            f"moves   {shape} elements of {self.problem.itemsize} bytes",
-            f"strides {self.problem.strides_in} -> {self.problem.strides_out} bytes",
-            "",
-            f"{'candidate':<44} {'us':>8} {'of copy':>8} {'blocks':>9} {'sectors':>13} {'wavefr./KB':>11}  why",
-        ]
-        for rank, one in enumerate(self.candidates):
-            name = one.name if len(one.name) <= 42 else f"{one.name[:39]}..."
-            counts = [""] * 3
-            if one.counts is not None and one.box is not None:
-                kilobytes = one.box.volume * one.box.element / 1024
-                sectors = f"x{one.counts.x_sectors:.2f} / x{one.counts.y_sectors:.2f}"
-                counts = [f"{one.counts.blocks:,}", sectors, f"{one.counts.wavefronts / kilobytes:.0f}"]
-            share = self.copy_seconds / one.seconds
-            mark = ">" if rank == 0 else " "
-            numbers = f"{one.seconds * 1e6:8.1f} {share:8.2f} {counts[0]:>9} {counts[1]:>13} {counts[2]:>11}"
-            lines.append(f"{mark} {name:<42} {numbers}  {one.why}")
-        return "\n".join(lines)
 
 
 def choose(problem: Problem, x: int = 0, y: int = 0, profile: Profile = H200) -> Choice:
@@ -98,9 +63,13 @@ def plan(problem: Problem, x: int, y: int, profile: Profile = H200) -> Productio
         axes = tuple(reversed(move.axes))
         chunks = tuple(map(_rescaled, known.box.chunks, known.box.axes, axes))
         production = known.laid_over(replace(known.box, axes=axes, chunks=chunks))
-    if (blocks := production.launch.grid[0]) > MAX_BLOCKS:
-        raise UsageError(f"it takes {blocks} blocks, and a launch has at most {MAX_BLOCKS}: split an axis")
+    _check_blocks(production.launch.grid[0])
     return production
+
+
+def _check_blocks(blocks: int) -> None:
+    if blocks > MAX_BLOCKS:
+        raise UsageError(f"it takes {blocks} blocks, and a launch has at most {MAX_BLOCKS}: split an axis")
 
 
 def forget() -> None:
@@ -118,6 +87,7 @@ class _Known:
 
     def laid_over(self, box: Box) -> Production:
         """Return the kernel of a box of this structure: only what is not in the structure can tell them apart."""
+        _check_blocks(box.blocks)
         which = box.chunks, box.edges, box.numbered
         if (kernel := self.kernels.get(which)) is None:
             kernel = self.kernels[which] = permute(box)
