@@ -34,6 +34,7 @@ def move(view: Array, threads: int = 0) -> Array:
         if threads:
             patch.setattr(engine, "THREAD_NANOSECONDS", 1)
             patch.setattr(engine, "thread_count", lambda: threads)
+            patch.setattr(engine, "_patience", crew.Patience())
             engine._launch.cache_clear()
         engine.run(plan_move(source, target), source.pointer, target.pointer)
     engine._launch.cache_clear()
@@ -85,7 +86,7 @@ def into(x: Array, out: Array) -> None:
 def test_threads_follow_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     numba = pytest.importorskip("numba")
     asked: list[int] = []
-    monkeypatch.setattr(crew, "share", lambda work, helpers, stop: (asked.append(helpers), work()))
+    monkeypatch.setattr(crew, "share", lambda work, helpers, stop: asked.append(helpers) or work() or 0.0)
     monkeypatch.setattr(engine, "processors", lambda: 3)
     monkeypatch.setattr(engine, "THREAD_NANOSECONDS", 1)
     before = numba.get_num_threads()

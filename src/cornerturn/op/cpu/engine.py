@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from cornerturn.op.strided_view import StridedView, as_array, empty_c_order
 Kernel = Callable[[int, int, int, int, int], None]
 
 SCRATCH_BYTES = 1 << 16
-THREAD_NANOSECONDS = 200_000  # of predicted work, for each thread
+THREAD_NANOSECONDS = 250_000  # of predicted work, for each thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +54,16 @@ def run(plan: Plan, source: int, destination: int, owners: object = None) -> Non
     launch = None if plan.kernel == NUMPY_COPY or not compiles() else _launch(plan)
     if launch is None:
         return _copy(plan, source, destination)
-    if launch.threads == 1 or (threads := min(launch.threads, thread_count())) == 1:
+    threads = 1 if launch.threads == 1 else min(launch.threads, thread_count())
+    if threads == 1 or not _patience.asks():
         launch.kernel(source, destination, launch.address, 0, _memory.address(launch.scratch_bytes))
         return None
     counter = np.zeros(1, np.int64)
     work = partial(_work, launch, source, destination, counter, owners)
-    return crew.share(work, threads - 1, stop=lambda: counter.fill(launch.job.tickets))
+    start = perf_counter()
+    waited = crew.share(work, threads - 1, stop=lambda: counter.fill(launch.job.tickets))
+    _patience.learns(perf_counter() - start, waited)
+    return None
 
 
 def _copy(plan: Plan, source: int, destination: int) -> None:
@@ -115,6 +120,7 @@ class _Memory(threading.local):
 
 
 _memory = _Memory()
+_patience = crew.Patience()
 
 
 @lru_cache(maxsize=4096)

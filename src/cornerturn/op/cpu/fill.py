@@ -34,7 +34,7 @@ from cornerturn.op.cpu.vectors import (
     transpose_tile,
 )
 
-Fill = Callable[[int, int, int, int], None]
+Fill = Callable[[int, int, int], None]
 
 # What a way of filling reads of the job. Tiles:
 ROWS, ROWS_AT, COLS, COLS_AT, SMALL = range(FILL, FILL + 5)
@@ -52,23 +52,30 @@ def tiles(item: int, side: int, small: int) -> Callable[..., None]:
     inwards and move some elements twice, so that none is ever partial.
     """
 
-    def fill(start: int, goal: int, job: int, loop: int) -> None:
+    def fill(source: int, target: int, job: int) -> None:
         rows, rows_at = number(job, ROWS), job + 8 * number(job, ROWS_AT)
         cols, cols_at = number(job, COLS), job + 8 * number(job, COLS_AT)
+        loop, end = number(job, LOOPS_AT), number(job, LOOPS_AT) + 2 * number(job, LOOPS)
         if number(job, SMALL):
-            for top in range(0, rows, small):
-                row = min(top, rows - small)
-                for left in range(0, cols, small):
-                    col = min(left, cols - small)
-                    there, below = goal + row * item, cols_at + 8 * col
-                    transpose_tile(start + col * item, rows_at + 8 * row, there, below, item, small)
+            while loop < end:
+                start, goal = source + number(job, loop), target + number(job, loop + 1)
+                for top in range(0, rows, small):
+                    row = min(top, rows - small)
+                    for left in range(0, cols, small):
+                        col = min(left, cols - small)
+                        there, below = goal + row * item, cols_at + 8 * col
+                        transpose_tile(start + col * item, rows_at + 8 * row, there, below, item, small)
+                loop += 2
         else:
-            for top in range(0, rows, side):
-                row = min(top, rows - side)
-                for left in range(0, cols, side):
-                    col = min(left, cols - side)
-                    there, below = goal + row * item, cols_at + 8 * col
-                    transpose_tile(start + col * item, rows_at + 8 * row, there, below, item, side)
+            while loop < end:
+                start, goal = source + number(job, loop), target + number(job, loop + 1)
+                for top in range(0, rows, side):
+                    row = min(top, rows - side)
+                    for left in range(0, cols, side):
+                        col = min(left, cols - side)
+                        there, below = goal + row * item, cols_at + 8 * col
+                        transpose_tile(start + col * item, rows_at + 8 * row, there, below, item, side)
+                loop += 2
 
     return _kernel(f"tiles_{item}", fill)
 
@@ -79,21 +86,25 @@ def records(width: int) -> Callable[..., None]:
     A record that is no multiple of ``width`` takes along what follows it, which the next record overwrites.
     """
 
-    def fill(start: int, goal: int, job: int, loop: int) -> None:
+    def fill(source: int, target: int, job: int) -> None:
         count, table, nbytes = number(job, RECORDS), job + 8 * number(job, RECORDS_AT), number(job, RECORD_BYTES)
-        if nbytes == width:
-            for index in range(count):
-                move(start + number(table, index), goal + index * width, width, 0)
-            return
-        safe = number(job, SAFE) - loop
-        for index in range(count):
-            offset = number(table, index)
-            if offset <= safe:
-                for done in range(0, nbytes, width):
-                    move(start + offset + done, goal + done, width, 0)
+        loop, end = number(job, LOOPS_AT), number(job, LOOPS_AT) + 2 * number(job, LOOPS)
+        safe = source + number(job, SAFE)
+        while loop < end:
+            start, goal = source + number(job, loop), target + number(job, loop + 1)
+            if nbytes == width:
+                for index in range(count):
+                    move(start + number(table, index), goal + index * width, width, 0)
             else:
-                copy_run(start + offset, goal, nbytes, 0)
-            goal += nbytes
+                for index in range(count):
+                    record = start + number(table, index)
+                    if record <= safe:
+                        for done in range(0, nbytes, width):
+                            move(record + done, goal + done, width, 0)
+                    else:
+                        copy_run(record, goal, nbytes, 0)
+                    goal += nbytes
+            loop += 2
 
     return _kernel(f"records_{width}", fill)
 
@@ -101,25 +112,30 @@ def records(width: int) -> Callable[..., None]:
 def vectors() -> Callable[..., None]:
     """Return the kernel that puts each vector of the output together out of a few of the input, byte by byte."""
 
-    def fill(start: int, goal: int, job: int, loop: int) -> None:
-        count, sources = number(job, VECTORS), number(job, SOURCES)
-        table, masks = job + 8 * number(job, VECTORS_AT), job + 8 * number(job, MASKS_AT)
-        if sources == 1:
-            for _ in range(count):
-                gather_vector(start, table + 8, masks, 1, goal + number(table, 0))
-                table, masks = table + 16, masks + VECTOR
-        elif sources == 2:
-            for _ in range(count):
-                gather_vector(start, table + 8, masks, 2, goal + number(table, 0))
-                table, masks = table + 24, masks + 2 * VECTOR
-        elif sources == 3:
-            for _ in range(count):
-                gather_vector(start, table + 8, masks, 3, goal + number(table, 0))
-                table, masks = table + 32, masks + 3 * VECTOR
-        else:
-            for _ in range(count):
-                gather_vector(start, table + 8, masks, sources, goal + number(table, 0))
-                table, masks = table + 8 * (1 + sources), masks + sources * VECTOR
+    def fill(source: int, target: int, job: int) -> None:
+        sources, size = number(job, SOURCES), 8 * (1 + number(job, SOURCES))
+        first, last = job + 8 * number(job, VECTORS_AT), job + 8 * number(job, VECTORS_AT) + number(job, VECTORS) * size
+        loop, end = number(job, LOOPS_AT), number(job, LOOPS_AT) + 2 * number(job, LOOPS)
+        while loop < end:
+            start, goal = source + number(job, loop), target + number(job, loop + 1)
+            table, masks = first, job + 8 * number(job, MASKS_AT)
+            if sources == 1:
+                while table < last:
+                    gather_vector(start, table + 8, masks, 1, goal + number(table, 0))
+                    table, masks = table + 16, masks + VECTOR
+            elif sources == 2:
+                while table < last:
+                    gather_vector(start, table + 8, masks, 2, goal + number(table, 0))
+                    table, masks = table + 24, masks + 2 * VECTOR
+            elif sources == 3:
+                while table < last:
+                    gather_vector(start, table + 8, masks, 3, goal + number(table, 0))
+                    table, masks = table + 32, masks + 3 * VECTOR
+            else:
+                while table < last:
+                    gather_vector(start, table + 8, masks, sources, goal + number(table, 0))
+                    table, masks = table + size, masks + sources * VECTOR
+            loop += 2
 
     return _kernel("vectors", fill)
 
@@ -127,8 +143,12 @@ def vectors() -> Callable[..., None]:
 def runs() -> Callable[..., None]:
     """Return the kernel that copies runs of RUN_BYTES, from the input to the output."""
 
-    def fill(start: int, goal: int, job: int, loop: int) -> None:
-        copy_run(start, goal, number(job, RUN_BYTES), number(job, STREAM))
+    def fill(source: int, target: int, job: int) -> None:
+        nbytes, stream = number(job, RUN_BYTES), number(job, STREAM)
+        loop, end = number(job, LOOPS_AT), number(job, LOOPS_AT) + 2 * number(job, LOOPS)
+        while loop < end:
+            copy_run(source + number(job, loop), target + number(job, loop + 1), nbytes, stream)
+            loop += 2
 
     return _kernel("runs", fill)
 
@@ -148,7 +168,6 @@ def _kernel(name: str, way: Fill) -> Callable[..., None]:
         source += number(job, OFFSET_IN)
         target += number(job, OFFSET_OUT)
         boxes, step, runs = number(job, BOXES), number(job, BOXES_STEP), number(job, RUNS)
-        loops, loops_at = number(job, LOOPS), number(job, LOOPS_AT)
         if counter == 0:  # one thread does it all
             box, step = 0, boxes
         else:
@@ -161,10 +180,7 @@ def _kernel(name: str, way: Fill) -> Callable[..., None]:
                 next_in, next_out, next_edge = offset_in, offset_out, edge
                 if box < end:
                     next_in, next_out, next_edge = place(job, box)
-                base = scratch if runs else target + offset_out
-                for loop in range(loops_at, loops_at + 2 * loops, 2):
-                    skipped = number(job, loop)
-                    fill(source + offset_in + skipped, base + number(job, loop + 1), job, skipped)
+                fill(source + offset_in, scratch if runs else target + offset_out, job)
                 if runs:
                     leave(job, scratch, target + offset_out, edge, source + next_in if next_in != offset_in else 0)
                 offset_in, offset_out, edge = next_in, next_out, next_edge

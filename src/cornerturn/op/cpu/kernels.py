@@ -4,8 +4,10 @@ A record says when its kernel may fill a box, what that takes, and what the kern
 Numba: a kernel is compiled when the engine asks for it.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from cornerturn.op.cpu.machine import LINE_BYTES, byte_lookup
 VECTOR_BYTES = 16
 SOURCES_MAX = 8  # vectors of the input that one of the output may be put together from
 SOURCES_KNOWN = 3  # up to here the kernel has code for each number of them
-LOOP_NANOSECONDS = 3.5
+LOOP_NANOSECONDS = 2.0
 RUN_BYTES_MIN = 64  # shorter runs are moved as records
 
 
@@ -184,70 +186,81 @@ def _records_record(width: int) -> KernelRecord:
 # Vectors put together out of a few of the input
 
 
-def _reach(box: Box) -> tuple[int, int]:
-    """Offsets in the input where the bytes of the first run of the output begin and end."""
-    steps = [(box.chunks[number] - 1) * box.strides_in[number] for number in box.y_run]
-    return sum(min(0, step) for step in steps), sum(max(0, step) for step in steps) + box.item
+@dataclass(frozen=True)
+class _Pattern:
+    """The vectors of a part of the output's first run, which repeats.
+
+    Attributes:
+        axes: the axes of this part.
+        goals: where in it each vector goes; the last one is moved inwards.
+        sources: source by source, where in the input the vectors begin that hold the bytes of each.
+        masks: which byte of a source comes to which place, or 128.
+    """
+
+    axes: tuple[int, ...]
+    goals: Table
+    sources: Table
+    masks: NDArray[np.uint8]
+
+    def nanoseconds(self, box: Box) -> float:
+        """About what a box takes."""
+        vectors, sources = map(int, self.sources.shape)
+        each = 0.35 + 0.31 * sources + (1.4 if sources > SOURCES_KNOWN else 0)
+        return box.elements(box.rest(self.axes)) * (LOOP_NANOSECONDS + vectors * each)
 
 
-def _byte_offsets(box: Box) -> Table:
-    """Offsets in the input of the bytes of the output's first run, a row per vector; the last is moved inwards."""
-    elements = box.offsets(box.y_run, box.strides_in)
-    places = (elements[:, None] + np.arange(box.item)).reshape(-1)
-    first = np.minimum(np.arange(0, box.run_bytes, VECTOR_BYTES), box.run_bytes - VECTOR_BYTES)
-    return places[first[:, None] + np.arange(VECTOR_BYTES)]
+@lru_cache(maxsize=256)
+def _pattern(box: Box) -> _Pattern | None:
+    """Return the pattern that takes the least; None where vectors need too many sources."""
+    found = [_pattern_of(box, box.y_run[:length]) for length in range(1, len(box.y_run) + 1)]
+    fitting = [pattern for pattern in found if pattern]
+    return min(fitting, key=lambda pattern: pattern.nanoseconds(box), default=None)
 
 
-def _sources(box: Box, places: Table) -> list[Table]:
-    """Return, source by source, where in the input the vectors begin that hold the bytes at ``places``."""
+def _pattern_of(box: Box, axes: tuple[int, ...]) -> _Pattern | None:
+    steps = [(box.chunks[number] - 1) * box.strides_in[number] for number in axes]
+    low, high = sum(min(0, step) for step in steps), sum(max(0, step) for step in steps) + box.item
+    nbytes = box.elements(axes) * box.item
+    if min(nbytes, high - low) < VECTOR_BYTES:
+        return None
+    goals = np.minimum(np.arange(0, nbytes, VECTOR_BYTES), nbytes - VECTOR_BYTES)
+    bytes_in = (box.offsets(axes, box.strides_in)[:, None] + np.arange(box.item)).reshape(-1)
+    places = bytes_in[goals[:, None] + np.arange(VECTOR_BYTES)]
     sources: list[Table] = []
-    low, high = _reach(box)
-    left = places
-    gone = np.int64(1 << 62)
+    left, gone = places, np.int64(1 << 62)
     while (left < gone).any():
         if len(sources) == SOURCES_MAX:
-            return []
+            return None
         lowest = left.min(axis=1)
         begin = np.minimum(lowest, high - VECTOR_BYTES)
         sources.append(np.where(lowest < gone, begin, low))
         left = np.where(left < begin[:, None] + VECTOR_BYTES, gone, left)
-    return sources
-
-
-def _sources_seen(box: Box) -> int:
-    """Return how many sources the first vectors of a run need, 0 if it is too many."""
-    places = _byte_offsets(box)
-    return len(_sources(box, places[: min(len(places), 16)]))
+    begins = np.stack(sources, axis=1)
+    found = places[:, None, :] - begins[:, :, None]
+    inside = (found >= 0) & (found < VECTOR_BYTES)  # a byte that two sources hold comes from both, alike
+    return _Pattern(axes, goals, begins, np.where(inside, found, 128).astype(np.uint8))
 
 
 def _vectors_record() -> KernelRecord:
     def fits(box: Box, scratch: bool) -> bool:
-        low, high = _reach(box)
-        enough = box.run_bytes >= VECTOR_BYTES and high - low >= VECTOR_BYTES
-        return bool(byte_lookup()) and box.item < VECTOR_BYTES and enough and _sources_seen(box) > 0
-
-    def nanoseconds(box: Box) -> float:
-        vectors = -(-box.run_bytes // VECTOR_BYTES)
-        sources = _sources_seen(box)
-        each = 0.35 + 0.31 * sources + (1.4 if sources > SOURCES_KNOWN else 0)
-        return box.elements(box.rest(box.y_run)) * (LOOP_NANOSECONDS + vectors * each)
+        return bool(byte_lookup()) and box.item < VECTOR_BYTES and _pattern(box) is not None
 
     def build() -> Callable[..., None]:
         from cornerturn.op.cpu import fill
 
         return fill.vectors()
 
+    def nanoseconds(box: Box) -> float:
+        pattern = _pattern(box)
+        return pattern.nanoseconds(box) if pattern else math.inf
+
     def filling(box: Box, scratch: bool) -> Filling:
-        places = _byte_offsets(box)
-        sources = _sources(box, places)
-        goals = np.minimum(np.arange(0, box.run_bytes, VECTOR_BYTES), box.run_bytes - VECTOR_BYTES)
-        table = np.stack([goals, *sources], axis=1)
-        begins = np.stack(sources, axis=1)[:, :, None]
-        found = places[:, None, :] - begins
-        inside = (found >= 0) & (found < VECTOR_BYTES)
-        masks = np.where(inside, found, 128).astype(np.uint8)  # a byte that two sources hold comes from both, alike
-        loops = _pairs(box, box.rest(box.y_run), _targets(box, scratch))
-        return Filling(loops, (len(table), table.reshape(-1), len(sources), masks.reshape(-1).view(np.int64)))
+        pattern = _pattern(box)
+        assert pattern is not None
+        table = np.concatenate([pattern.goals[:, None], pattern.sources], axis=1).reshape(-1)
+        loops = _pairs(box, box.rest(pattern.axes), _targets(box, scratch))
+        vectors, sources = pattern.sources.shape
+        return Filling(loops, (vectors, table, sources, pattern.masks.reshape(-1).view(np.int64)))
 
     return KernelRecord(
         "vectors",

@@ -69,8 +69,10 @@ class Plan:
             "",
             f"{'candidate':<12} {'box':>24}  {'way':<32} {'predicted':>12}",
         ]
-        best = {(way.kernel, way.scratch, way.stream): str(way) for way in reversed(self.candidates)}
-        return "\n".join((*lines, *reversed(best.values())))
+        best: dict[tuple[str, bool, bool], str] = {}
+        for way in self.candidates:
+            best.setdefault((way.kernel, way.scratch, way.stream), str(way))
+        return "\n".join((*lines, *best.values()))
 
 
 def plan_move(source: StridedView, destination: StridedView) -> Plan:
