@@ -11,6 +11,7 @@ import pytest
 from cornerturn import __version__
 from cornerturn.cli import bench_commands
 from cornerturn.errors import EmulatorError
+from cornerturn.gpu import DeviceFacts
 from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.lab import counters
 from cornerturn.lab.counters import COUNTERS
@@ -179,7 +180,7 @@ class TestCounters:
 
     @pytest.mark.parametrize(("extra", "status"), [(0, 0), (1, 1)])
     def test_both_are_shown(self, monkeypatch, tmp_path, extra, status):
-        facts = type("Facts", (), {"arch": "sm_90", "name": "a GPU"})
+        facts = DeviceFacts(0, "a GPU", "sm_90", 1, 1 << 20, 1 << 30, False, "13.0")
         device = type("Device", (), {"facts": facts, "free_bytes": lambda self: 1 << 30})()
         monkeypatch.setattr(bench_commands, "open_device", lambda: device)
         monkeypatch.setattr(bench_commands.environment, "device_record", lambda device: {"kind": "gpu"})

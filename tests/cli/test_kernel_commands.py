@@ -6,9 +6,20 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cornerturn.cli import kernel_commands, main
+from cornerturn.gpu import DeviceFacts
 from cornerturn.kernels.catalogue import find, in_family
 from cornerturn.kernels.kernel import Kernel
-from cornerturn.toolchain import build, compilation, unavailable_reason
+from cornerturn.kernels.production.device_code import Production
+from cornerturn.kernels.production.h200 import H200
+from cornerturn.kernels.production.profile import Profile
+from cornerturn.measure.groups import parse_move
+from cornerturn.op.gpu.engine import into_new
+from cornerturn.op.gpu.plan import plan
+from cornerturn.op.gpu.tuned import default_for
+from cornerturn.op.problem import Problem
+from cornerturn.toolchain import build, compilation, compile_source, unavailable_reason
+
+H200_FACTS = DeviceFacts(0, "NVIDIA H200", "sm_90", 132, 60 << 20, 140 << 30, True, "13.0")
 
 
 def run(*arguments: object) -> Result:
@@ -64,6 +75,34 @@ class TestBuild:
         monkeypatch.setattr(compilation, "compile_with_cute", None)
         assert all(build(entry).cubin for entry in in_family("cute") if isinstance(entry, Kernel))
 
+    def test_the_first_call_of_a_move_finds_its_kernel(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        names = ("30x40x50:2,0,1", "300x400[:,1:]", "30x40x50:2,0,1")
+        done = run("build", *(word for name in names for word in ("--move", name)), "--element-bytes", "2")
+        assert done.exit_code == 0
+        assert len(list(cache.iterdir())) == 2
+        compilation._compile_once.cache_clear()
+        monkeypatch.setattr(compilation, "compile_with_nvrtc", None)
+        for case in map(parse_move, names):
+            production = plan(*into_new(case.view(2).permuted(case.axes)), default_for(H200_FACTS))
+            assert compile_source(production.source, "sm_90").image(production.entry).cubin
+
+    def test_it_is_that_of_this_machines_gpu(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        profiles = []
+
+        def noted(problem: Problem, x: int, y: int, profile: Profile) -> Production:
+            profiles.append(profile)
+            return plan(problem, x, y, profile)
+
+        facts = replace(H200_FACTS, arch="sm_80", multiprocessors=108)
+        monkeypatch.setattr(kernel_commands, "unavailable_reason", lambda: None)
+        monkeypatch.setattr(kernel_commands, "facts_of", lambda ordinal: facts)
+        monkeypatch.setattr(kernel_commands, "plan", noted)
+        assert run("build", "--move", "300x400", "--arch", "sm_80", "--arch", "sm_90").exit_code == 0
+        assert profiles == [default_for(facts), H200]
+
+    def test_without_a_tuned_profile_an_h200_plans_as_is_built_without_one(self) -> None:
+        assert default_for(H200_FACTS) == H200
+
     def test_a_cache_that_cannot_be_written_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "file").write_text("in the way")
         monkeypatch.setenv("CORNERTURN_CACHE", str(tmp_path / "file"))
@@ -75,6 +114,9 @@ class TestBuild:
         ("arguments", "message"),
         [
             (["--arch", "sm_12x"], "unknown architecture 'sm_12x'"),
+            (["--element-bytes", "2"], "--element-bytes is about --move: give a move, or omit it"),
+            (["--move", "large"], "unknown move: got 'large'"),
+            (["--move", "1048576x1048576"], "at most 1 TiB is supported"),
             (["--family", "cutie"], "unknown family 'cutie': did you mean 'cute'?"),
         ],
     )

@@ -15,6 +15,7 @@ from cornerturn.measure.groups import (
     SMALL,
     for_cpu,
     parse_case,
+    parse_move,
 )
 from cornerturn.op.problem import canonical
 from cornerturn.op.strided_view import MAX_NDIM, c_order
@@ -30,6 +31,7 @@ PARTS = [
 @pytest.mark.parametrize("case", [*LARGE, *SMALL, *PARTS], ids=lambda case: case.name)
 def test_a_name_leads_back_to_its_case(case):
     assert parse_case(case.name) == (case,)
+    assert parse_move(case.name) == case
 
 
 def test_groups_are_whole():
@@ -48,6 +50,20 @@ def test_other_names_are_refused(text):
     message = f"unknown case {text!r}: give {', '.join(GROUPS)}, 8192x8192, "
     with pytest.raises(UsageError, match=re.escape(message)):
         parse_case(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        *((text, "unknown move") for text in ("", "large", "models", "8x8[9:]")),
+        *((text, "axes must name each of the 2 axes once, from 0 to 1") for text in ("8x8:0", "8x8:0,0", "8x8:1,2")),
+        *((text, "every extent must be at least 1") for text in ("0x5", "5x0:1,0")),
+    ],
+)
+def test_a_move_is_one_case(text, rule):
+    message = f"{rule}: got {text!r}; give a shape and axes, such as 8192x8192, "
+    with pytest.raises(UsageError, match=re.escape(message)):
+        parse_move(text)
 
 
 @pytest.mark.parametrize("case", [*MODELS, *map(for_cpu, MODELS)], ids=lambda case: f"{case.label} {case.dtype}")

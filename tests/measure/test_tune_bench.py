@@ -24,9 +24,7 @@ from cornerturn.measure.tune_bench import (
     untune,
 )
 from cornerturn.op.gpu import engine as gpu_engine
-from cornerturn.op.gpu import plan as planner
 from cornerturn.op.gpu import tuned
-from cornerturn.op.gpu.candidates import by_tile
 from cornerturn.op.gpu.plan import plan
 from cornerturn.op.strided_view import StridedView, as_array
 
@@ -236,7 +234,6 @@ def engine(monkeypatch, tmp_path):
     monkeypatch.setenv("CORNERTURN_CACHE", str(tmp_path))
     monkeypatch.setattr(gpu_engine, "launcher", RememberingLauncher)
     monkeypatch.setattr(gpu_engine, "facts_of", devices.__getitem__)
-    monkeypatch.setattr(planner, "CANDIDATES", (by_tile,))  # the kernel that is tuned, whether or not it is the fastest
     tuned._load_once.cache_clear()
     gpu_engine.forget_plans()
     yield devices

@@ -1,22 +1,34 @@
-"""``cornerturn explain`` and ``trace``: why a kernel is slow, and one thread's way through it."""
+"""``cornerturn explain`` and ``trace``: why a kernel is slow, how an array is moved, and one thread's way through."""
 
 import re
 from pathlib import Path
 
 import click
 
-from cornerturn.cli.options import SIZE, svg_option
-from cornerturn.cli.shell import progress_bar, show
+from cornerturn.cli.options import (
+    ELEMENT_BYTES,
+    SIZE,
+    json_option,
+    move_option,
+    moved_view,
+    refuse_given,
+    svg_option,
+)
+from cornerturn.cli.shell import progress_bar, show, write_json
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel, View
+from cornerturn.kernels.production.h200 import H200
 from cornerturn.lab import explain as explain_kernel
 from cornerturn.lab import trace as trace_thread
 from cornerturn.lab.matrices import Shape, require_memory
 from cornerturn.lab.views.explanation import explanation_view
 from cornerturn.lab.views.pictures import svg
 from cornerturn.lab.views.trace import trace_view
+from cornerturn.measure.cases import Case
+from cornerturn.op.gpu.engine import into_new
+from cornerturn.op.gpu.plan import choose
 
 Pair = tuple[int, int]
 
@@ -35,17 +47,45 @@ _BLOCK = click.option(
 
 
 @click.command()
-@click.argument("name", metavar="KERNEL")
+@click.argument("name", metavar="[KERNEL]", required=False)
 @SIZE
 @_BLOCK
 @click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Warp of that block.")
 @svg_option("Draw its requests.")
-def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None) -> None:
-    """Show which line wastes what, and the addresses of one warp.
+@move_option("Instead of KERNEL: an array and the order of its axes, such as 64x1024x1024:0,2,1.")
+@ELEMENT_BYTES
+@json_option("Write the numbers of --move as JSON.")
+@click.pass_context
+def explain(
+    context: click.Context,
+    name: str | None,
+    shape: Shape,
+    at: Pair,
+    warp: int,
+    svg_path: Path | None,
+    move: Case | None,
+    element_bytes: int,
+    json_path: Path | None,
+) -> None:
+    """Show which line wastes what, or how a GPU moves an array.
 
-    The diagnosis says why. Everything is counted on the emulator; no GPU is used.
+    With KERNEL: its lines, and the addresses of one warp. The diagnosis says why. Everything is counted on the
+    emulator.
+
+    With --move: the kernels that transpose() could take on an H200, and the one that it takes. Times are predicted.
+
+    No GPU is used.
     """
-    check_outputs({"--svg": svg_path})
+    check_outputs({"--svg": svg_path, "--json": json_path})
+    if move:
+        if name:
+            raise UsageError(f"KERNEL and --move exclude each other: give {name} or --move {move.name}, not both")
+        refuse_given(context, ("shape", "at", "warp", "svg_path"), "is about a KERNEL, and --move names none: omit it")
+        _explain_move(move, element_bytes, json_path)
+        return
+    if not name:
+        raise UsageError("nothing to explain: give a KERNEL (`cornerturn list` shows them), or --move SHAPE:AXES")
+    refuse_given(context, ("element_bytes", "json_path"), "is about --move: give a move and no KERNEL, or omit it")
     kernel = _kernel(name, shape)
     with progress_bar(1) as advance:
         found = explain_kernel(kernel, *shape, at, warp, progress=lambda done, blocks: advance(0, name, done / blocks))
@@ -58,6 +98,16 @@ def explain(name: str, shape: Shape, at: Pair, warp: int, svg_path: Path | None)
         show(explanation_view(found))
     if found.faults:
         raise click.exceptions.Exit(1)
+
+
+def _explain_move(move: Case, element_bytes: int, json_path: Path | None) -> None:
+    choice = choose(*into_new(moved_view(move, element_bytes)), H200)
+    try:
+        if json_path:
+            asked = {"move": move.name, "element_bytes": element_bytes, "device": "NVIDIA H200"}
+            write_json(json_path, asked | choice.to_json())
+    finally:  # a full disk costs the file, not what was found
+        click.echo(str(choice))
 
 
 @click.command()

@@ -4,42 +4,68 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.options import svg_option
+from cornerturn.cli.options import ELEMENT_BYTES, moved_view, moves_option, refuse_given, svg_option
 from cornerturn.cli.shell import show
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
+from cornerturn.gpu import facts_of, unavailable_reason
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
-from cornerturn.kernels.kernel import Kernel, View
+from cornerturn.kernels.kernel import Kernel, Source, View
+from cornerturn.kernels.production.h200 import H200
 from cornerturn.lab.layouts import watch_layouts
 from cornerturn.lab.views import tables
 from cornerturn.lab.views.layouts import svg_pictures, terminal_pictures
 from cornerturn.lab.wording import counted
+from cornerturn.measure.cases import Case
+from cornerturn.op.gpu.engine import into_new
+from cornerturn.op.gpu.plan import plan
+from cornerturn.op.gpu.tuned import profile_of
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_source
 
 
 @click.command()
 @click.option("--family", "families", multiple=True, help="Compile only this family; may be given several times.")
 @click.option("--arch", "archs", multiple=True, default=[DEFAULT_ARCH], show_default=True, help="For which GPU.")
-def build(families: tuple[str, ...], archs: tuple[str, ...]) -> None:
-    """Compile kernels into the cache, for every shape.
+@moves_option(
+    "Compile what transpose() takes for an array and an order of its axes, such as 64x1024x1024:0,2,1; may be given "
+    "several times."
+)
+@ELEMENT_BYTES
+@click.pass_context
+def build(
+    context: click.Context, families: tuple[str, ...], archs: tuple[str, ...], moves: list[Case], element_bytes: int
+) -> None:
+    """Compile kernels into the cache, for every shape or for moves.
+
+    Without --family and --move, the whole catalogue is compiled.
 
     The cache is the folder CORNERTURN_CACHE: copied to another machine, it serves there without the compilers.
     """
-    entries = [entry for family in families for entry in in_family(family)] if families else CATALOGUE
+    if not moves:
+        refuse_given(context, ("element_bytes",), "is about --move: give a move, or omit it")
+    entries = [entry for family in families for entry in in_family(family)] if families or moves else CATALOGUE
     cache = Cache(cache_folder())
     if not cache.info().writable:
         raise UsageError(f"the cache {cache.folder} is not writable: set CORNERTURN_CACHE to a folder that is")
     sources = dict.fromkeys(source for entry in entries if isinstance(entry, Kernel) for source in entry.sources)
     kernels: dict[tuple[str, str, str], int] = {}
-    for source in sources:
-        for arch in archs:
-            compiled = source.file, arch, compile_source(source, arch).compiler
-            kernels[compiled] = kernels.get(compiled, 0) + len(source.entries)
+    wanted = [(source, arch) for source in sources for arch in archs]
+    wanted += [(_source_of(case, element_bytes, arch), arch) for case in moves for arch in archs]
+    for source, arch in dict.fromkeys(wanted):
+        compiled = source.file, arch, compile_source(source, arch).compiler
+        kernels[compiled] = kernels.get(compiled, 0) + len(source.entries)
     made = [
         (file, f"{counted(count, 'kernel')} for {arch} by {compiler}")
         for (file, arch, compiler), count in kernels.items()
     ]
     show(tables.pairs_table([*made, ("cache", str(cache.folder))]))
+
+
+def _source_of(case: Case, element_bytes: int, arch: str) -> Source:
+    """Return what a move's first call compiles: on this machine's GPU if it is of that architecture, else an H200."""
+    facts = None if unavailable_reason() else facts_of(0)
+    profile = profile_of(facts) if facts and facts.arch == arch else H200
+    return plan(*into_new(moved_view(case, element_bytes)), profile).source
 
 
 @click.command()

@@ -2,12 +2,18 @@
 
 import re
 from collections.abc import Callable, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from cornerturn.errors import UsageError
 from cornerturn.lab.matrices import Shape
+from cornerturn.measure.cases import Case
+from cornerturn.measure.groups import parse_move
+from cornerturn.op.strided_view import StridedView, check_ndim
 
 DEFAULT_SIZE: Shape = (1024, 1024)
 
@@ -67,3 +73,61 @@ def json_option(text: str = "Write the results as JSON.") -> Option:
 def svg_option(text: str) -> Option:
     """``--svg FILE``; ``text`` is its help."""
     return click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help=text)
+
+
+def _parse_move(_: click.Context, __: click.Parameter, text: str | None) -> Case | None:
+    """``64x1024x1024:0,2,1``, as `Case.name` writes it."""
+    return None if text is None else parse_move(text)
+
+
+def _parse_moves(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> list[Case]:
+    """Each move once, in the order given."""
+    return list(dict.fromkeys(map(parse_move, texts)))
+
+
+def move_option(text: str) -> Option:
+    """``--move``; ``text`` is its help."""
+    return click.option("--move", metavar="SHAPE[:AXES]", callback=_parse_move, help=text)
+
+
+def moves_option(text: str) -> Option:
+    """``--move``, which may be given several times; ``text`` is its help."""
+    return click.option("--move", "moves", multiple=True, metavar="SHAPE[:AXES]", callback=_parse_moves, help=text)
+
+
+ELEMENT_BYTES = click.option(
+    "--element-bytes",
+    type=click.IntRange(1, 1 << 20),
+    default=4,
+    show_default=True,
+    metavar="BYTES",
+    help="Size of an element that moves.",
+)
+
+
+_MOST_BYTES = 1 << 40
+
+
+def moved_view(case: Case, element_bytes: int) -> StridedView:
+    """Return what a move reads, its axes permuted, in an array that begins at address 0.
+
+    Raises:
+        UsageError: the array has more axes than are supported, or more bytes than any GPU holds.
+    """
+    check_ndim(len(case.whole))
+    if (nbytes := prod(case.whole) * element_bytes) > _MOST_BYTES:
+        raise UsageError(f"{case.name} has {nbytes:,} bytes, and at most 1 TiB is supported: choose a smaller size")
+    return case.view(element_bytes).permuted(case.axes)
+
+
+def refuse_given(context: click.Context, names: Sequence[str], rule: str) -> None:
+    """Raise UsageError if the user gave one of these options.
+
+    Args:
+        context: of the command.
+        names: of its parameters.
+        rule: what is said after the option's name.
+    """
+    for parameter in context.command.params:
+        if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]} {rule}")

@@ -208,6 +208,30 @@ def sad(a: Array, b: Array, c: Array) -> Array:
     return c + np.where(a < b, b - a, a - b)
 
 
+def _field(word: Array, place: int, bits: int) -> Array:
+    """Bits of a word, extended by its sign if it has one."""
+    return (word << (32 - bits * (place + 1))) >> (32 - bits)
+
+
+def _dot(halves: int) -> Meaning:
+    """Two halves of a by the two bytes of b that begin at byte ``halves``."""
+
+    def dp2a(a: Array, b: Array, c: Array) -> Array:
+        parts = (_field(a, k, 16).astype(c.dtype) * _field(b, halves + k, 8).astype(c.dtype) for k in (0, 1))
+        return c + sum(parts)
+
+    return dp2a
+
+
+meaning("dp2a.lo", "t = t, t2, t")(_dot(0))
+meaning("dp2a.hi", "t = t, t2, t")(_dot(2))
+
+
+@meaning("dp4a", "t = t, t2, t")
+def dp4a(a: Array, b: Array, c: Array) -> Array:
+    return c + sum(_field(a, k, 8).astype(c.dtype) * _field(b, k, 8).astype(c.dtype) for k in range(4))
+
+
 @meaning("div")
 def div(a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":

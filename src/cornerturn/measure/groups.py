@@ -120,6 +120,8 @@ MODELS = tuple(
 )
 """Of 19 to 270 MB, but for the vocabulary of 1.2 GB and 12 axes of 2 of 32 KB."""
 
+_EXAMPLES = "8192x8192, 64x1024x1024:0,2,1, or a part of an array: 8192x8192[:,1:]"
+
 GROUPS = {"large": LARGE, "small": SMALL, "models": MODELS}
 
 
@@ -139,8 +141,37 @@ def parse_case(text: str) -> tuple[Case, ...]:
         return GROUPS[text]
     if case := _named(text):
         return (case,)
-    examples = "8192x8192, 64x1024x1024:0,2,1, or a part of an array: 8192x8192[:,1:]"
-    raise UsageError(f"unknown case {text!r}: give {', '.join(GROUPS)}, {examples}")
+    raise UsageError(f"unknown case {text!r}: give {', '.join(GROUPS)}, {_EXAMPLES}")
+
+
+def parse_move(text: str) -> Case:
+    """Return the one case that ``text`` names, as `Case.name` writes it.
+
+    Example:
+        >>> parse_move("2x3x4:1,0,2").axes
+        (1, 0, 2)
+
+    Raises:
+        UsageError: it names none.
+    """
+    if case := _named(text):
+        return case
+    shown = text if len(text) <= 60 else f"{text[:57]}..."
+    raise UsageError(f"{_fault(text) or 'unknown move'}: got {shown!r}; give a shape and axes, such as {_EXAMPLES}")
+
+
+def _fault(text: str) -> str | None:
+    """Return the rule that a move breaks which is written as one."""
+    written = re.fullmatch(r"(?P<shape>\d+(x\d+)*)(:(?P<axes>\d+(,\d+)*))?", text)
+    if written is None:
+        return None
+    shape = [int(extent) for extent in written["shape"].split("x")]
+    if 0 in shape:
+        return "every extent must be at least 1"
+    axes = [int(axis) for axis in written["axes"].split(",")] if written["axes"] else []
+    if axes and sorted(axes) != list(range(len(shape))):
+        return f"axes must name each of the {len(shape)} axes once, from 0 to {len(shape) - 1}"
+    return None
 
 
 CPU_BYTES = 128 << 20

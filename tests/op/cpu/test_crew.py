@@ -91,6 +91,24 @@ def test_a_job_that_is_done_is_kept_by_nobody(monkeypatch):
     assert gone() is None
 
 
+def test_helpers_that_keep_the_caller_waiting_are_asked_more_and_more_seldom():
+    patience = crew.Patience()
+    alone = []
+    for _ in range(4):
+        assert patience.asks()
+        patience.learns(seconds=2e-3, waited=1e-3)
+        alone.append(0)
+        while not patience.asks():
+            alone[-1] += 1
+        patience._alone = 0
+    assert alone == [1, 2, 4, 8]
+    for _ in range(8):
+        patience.learns(seconds=2e-3, waited=1e-5)
+        assert patience.asks()
+    patience.learns(seconds=1.0, waited=0.1)
+    assert patience.asks()
+
+
 def run_python(program, *arguments):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "NUMBA_NUM_THREADS": "4"}
     command = [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(program), *arguments]

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from cornerturn.kernels.grid import ceil_div
-
 UNIT = 16
 """Bytes of the access of one thread."""
 SECTOR = 32
@@ -59,20 +57,6 @@ def division(divisor: int) -> tuple[int, int]:
     return ((1 << 32) * ((1 << shift) - divisor)) // divisor + 1, shift
 
 
-def cut(axis: MoveAxis, most: int) -> tuple[MoveAxis, MoveAxis]:
-    """Cut an axis in two, of which the faster has at most ``most`` elements, as many as divide its extent.
-
-    Example:
-        >>> cut((12, 4, 100), 5)
-        ((4, 4, 100), (3, 16, 400))
-    """
-    extent, stride_in, stride_out = axis
-    least = max(1, ceil_div(extent, max(most, 1)))
-    parts = next((parts for parts in range(least, min(extent, least + 4096)) if extent % parts == 0), extent)
-    part = extent // parts
-    return (part, stride_in, stride_out), (parts, part * stride_in, part * stride_out)
-
-
 def ends_in(element: int, axes: Sequence[MoveAxis]) -> dict[str, int]:
     """Return where x's own bytes begin and end, from its element (0, ..., 0), as the kernels take it."""
     spans = [(extent - 1) * stride_in for extent, stride_in, _ in axes]
@@ -85,14 +69,3 @@ def ends_in(element: int, axes: Sequence[MoveAxis]) -> dict[str, int]:
 def count_blocks(axes: Sequence[MoveAxis]) -> int:
     """Return how many blocks it takes to number these axes."""
     return math.prod(extent for extent, _, _ in axes)
-
-
-def numbered(fastest_first: list[MoveAxis], most: int) -> tuple[list[MoveAxis], int]:
-    """Return the axes, one of them cut if need be, and how many of the first number at most ``most`` elements."""
-    count = 1
-    for place, axis in enumerate(fastest_first):
-        if count * axis[0] > most:
-            inner, outer = cut(axis, most // count)
-            return [*fastest_first[:place], inner, outer, *fastest_first[place + 1 :]], place + 1
-        count *= axis[0]
-    return fastest_first, len(fastest_first)

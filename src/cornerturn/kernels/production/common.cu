@@ -107,29 +107,6 @@ __device__ Unit fetch_unit(u64 address) {
     return u;
 }
 
-// An element of x; those of 4 bytes and more as above.
-template <int E>
-__device__ Element<E> fetch_element(const u8* p) {
-    if constexpr (E == UNIT) {
-        return fetch_unit<KEPT>(__cvta_generic_to_global(p));
-    }
-#if __CUDA_ARCH__ >= 800
-    if constexpr (E == 4 || E == 8) {
-        Element<E> element;
-        const u64 keep = evict_last();
-        if constexpr (E == 4) {
-            asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(element)
-                         : "l"(__cvta_generic_to_global(p)), "l"(keep));
-        } else {
-            asm volatile("ld.global.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;" : "=r"(element.w[0]), "=r"(element.w[1])
-                         : "l"(__cvta_generic_to_global(p)), "l"(keep));
-        }
-        return element;
-    }
-#endif
-    return fetch<Element<E>>(p);
-}
-
 // The 16 bytes that begin `bytes` (a multiple of E below 16) into the 32 bytes low:high.
 template <int E>
 __device__ Unit funnel(Unit low, Unit high, u32 bytes) {
@@ -212,42 +189,5 @@ __device__ void emit_window(u8* p, const Place& unit, int at, Index first, Index
             const int byte = at + k * E;
             emit(p + k * E, load<Element<E>>(reinterpret_cast<const u8*>(unit(byte / UNIT)) + byte % UNIT));
         }
-    }
-}
-
-// The first `left` elements of a, then the others of b.
-template <int E>
-__device__ Unit joined(Unit a, Unit b, int left) {
-    Unit unit;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const u32 of_b = __funnelshift_lc(0u, ~0u, max(8 * (left * E - 4 * i), 0));
-        unit.w[i] = (a.w[i] & ~of_b) | (b.w[i] & of_b);
-    }
-    return unit;
-}
-
-// What the coordinates of number n along the axes [first, last) add to an address of x.
-template <int AXES>
-__device__ i64 offset_in(const Axes<AXES>& axes, u32 first, u32 last, u32 n) {
-    i64 offset = 0;
-#pragma unroll 1
-    for (u32 a = first; a < last; ++a) offset += next_coordinate(n, axes.axis[a]) * axes.axis[a].stride_in;
-    return offset;
-}
-
-// Write a window, the 16 bytes of y at p, element by element from where `source` finds them. Only elements [0, count) of
-// its row are the kernel's to write; the window's first is element `first`.
-template <int E, class Source>
-__device__ void emit_gathered(u8* p, const Source& source, i64 first, i64 count) {
-    constexpr int V = UNIT / E;
-    if (first >= 0 && first + V <= count) {
-        Unit unit = {};
-#pragma unroll
-        for (int k = 0; k < V; ++k) put<E>(unit, k, source(k));
-        emit(p, unit);
-    } else {
-#pragma unroll 1
-        for (int k = int(max(-first, i64(0))); k < int(min(count - first, i64(V))); ++k) emit(p + k * E, source(k));
     }
 }

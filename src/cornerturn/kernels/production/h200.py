@@ -44,7 +44,7 @@ H200 = Profile(
         write_wait=8.23e-07,
         overlap=2.64,
     ),
-    # Medians over random moves; permute reaches 0.97, 0.9 and less for elements of 2 bytes and 1 (13).
+    # Medians over random moves, on which permute reaches 0.97, and less for elements of 2 bytes and 1.
     tile_share={1: 0.98, 2: 0.99, 4: 0.99, 8: 0.98, 16: 0.99},
     ragged_tile_share={1: 0.84, 2: 0.93, 4: 0.93, 8: 0.96, 16: 0.95},
     tile_bytes=128,
@@ -53,10 +53,11 @@ H200 = Profile(
     weave_share=0.99,
     tile_seconds=0.1e-6,
     weave_seconds=0.3e-6,
-    least_tiled={1: 16 << 20, 2: 16 << 20},
+    small_tile_share={1: 0.6, 2: 0.8},
+    small_bytes=16 << 20,
     ragged_weave_bytes=16 << 20,
     direct_bytes=8 << 20,
-    # Small micro-tiles (1), smaller tiles than those that a first search found (10); wide reads where they pay (7).
+    # Small micro-tiles (1), smaller tiles than those that a first search found (9); wide reads where they pay (7).
     # The second of a size is the fastest at 1024 x 1024, where the first leaves multiprocessors without work.
     aligned={
         1: (TileShape(64, 128, 4, 128, wide=False),),
@@ -65,7 +66,7 @@ H200 = Profile(
         8: (TileShape(32, 32, 2, 256), TileShape(16, 32, 1, 128)),
         16: (TileShape(32, 16, 1, 256), TileShape(16, 16, 1, 128)),
     },
-    # 2% faster than the aligned ones, for this size alone (10).
+    # 2% faster than the aligned ones, for this size alone (9).
     loose={4: (TileShape(64, 64, 2, 512), TileShape(32, 32, 2, 128))},
     # Windows on sectors (3); resident blocks leave the registers to keep all reads in flight (4).
     ragged={
@@ -86,7 +87,7 @@ H200 = Profile(
     # 8192 x 8192 of 16 bytes spans many pages: 0.93 -> 0.96. Other sizes, and pitches below 128 KiB, lose by it (5).
     groups={16: (2, 64)},
     group_pitch=128 << 10,
-    # Matrices with one short side (11). Small elements take long to shift: they want one tile with all columns.
+    # Matrices with one short side (10). Small elements take long to shift: they want one tile with all columns.
     fitting_threads=128,
     fitting_ragged_units={1: 4, 2: 16},
     # A tile with up to 5% more cost was as fast or faster, for what the cost leaves out.

@@ -77,7 +77,7 @@ class Profile:
         lone_ragged: element sizes of which that holds for a single matrix alone.
         weave_share: of the copy's speed, that ``weave`` and ``ragged_weave`` reach.
         tile_seconds, weave_seconds: that they take longer than a copy, whatever the size.
-        least_tiled: element sizes whose tiles are for arrays of at least this many bytes.
+        small_tile_share: the share of tiles, where it is another for arrays below ``small_bytes``.
         ragged_weave_bytes: the smallest array for which the second does.
         direct_bytes: up to this size, units of y may be gathered from x itself, which saves a wait.
         aligned: tiles where rows of x begin on units and rows of y on sectors; the first is for large problems.
@@ -112,7 +112,8 @@ class Profile:
     weave_share: float
     tile_seconds: float
     weave_seconds: float
-    least_tiled: Mapping[int, int]
+    small_tile_share: Mapping[int, float]
+    small_bytes: int
     ragged_weave_bytes: int
     direct_bytes: int
     aligned: Tiles

@@ -54,13 +54,13 @@ __global__ void __launch_bounds__(THREADS)
     if constexpr (INTERLEAVE) {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
-            read[k] = group < groups ? fetch_element<UNIT>(x + k * pitch + i64(group) * UNIT) : Unit{};
+            read[k] = group < groups ? fetch_unit<KEPT>(__cvta_generic_to_global(x + k * pitch + i64(group) * UNIT)) : Unit{};
         }
     } else {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const u32 unit = lane + k * WARP;
-            read[k] = unit < left ? fetch_element<UNIT>(x + (i64(group0) * K + unit) * UNIT) : Unit{};
+            read[k] = unit < left ? fetch_unit<KEPT>(__cvta_generic_to_global(x + (i64(group0) * K + unit) * UNIT)) : Unit{};
         }
 #pragma unroll
         for (int k = 0; k < K; ++k) staged[padded<K>(lane + k * WARP)] = read[k];

@@ -1,14 +1,17 @@
-"""NumPy arrays: moved by the CPU engine, or by NumPy's own copy where that is faster."""
+"""NumPy arrays: moved by the CPU engine, or by NumPy's own copy where that is predicted to be faster."""
 
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from operator import index
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters.adapter import MainMemory
-from cornerturn.op.cpu.plan import streaming_bytes
-from cornerturn.op.engines import SMALL_BYTES, move
+from cornerturn.op.cpu import engine
+from cornerturn.op.cpu.plan import Plan, plan_move
+from cornerturn.op.cpu.way import NUMPY_COPY
 from cornerturn.op.strided_view import (
     AnyArray,
     check_destination,
@@ -17,6 +20,53 @@ from cornerturn.op.strided_view import (
     normalized_axes,
     view_of,
 )
+
+_CALLS_MAX = 4096
+
+
+class _Call(NamedTuple):
+    """How arrays of one layout are moved: normal axes, the result's shape, and what to call, None for NumPy's copy."""
+
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    launch: engine.Reference | None
+
+
+_calls: dict[tuple[Any, ...], _Call] = {}
+
+
+def known(x: AnyArray, axes: Any, out: Any) -> AnyArray | None:
+    """Do what an earlier call did with arrays of this layout, by as few steps as there are; None if there was none.
+
+    Args:
+        x: of class ``numpy.ndarray`` itself.
+        axes: as in ``transpose``.
+        out: as in ``transpose``.
+    """
+    if out is None:
+        key: tuple[Any, ...] = (x.shape, x.strides, x.dtype, axes)
+    else:
+        if type(out) is not np.ndarray or not out.flags.writeable:
+            return None
+        apart = x.flags.owndata and out.flags.owndata and x is not out
+        if not apart and np.may_share_memory(x, out):
+            return None
+        key = (x.shape, x.strides, x.dtype, axes, out.shape, out.strides, out.dtype)
+    try:
+        order, shape, launch = _calls[key]
+        if axes is not None:
+            tuple(map(index, axes))  # 1.0 finds what 1 did
+    except (KeyError, TypeError):
+        return None
+    if launch is None:
+        if out is None:
+            return x.transpose(order).copy()
+        np.copyto(out, x.transpose(order))
+        return out  # type: ignore[no-any-return]
+    result = np.empty(shape, x.dtype) if out is None else out
+    kernel, job, scratch_bytes, _ = launch
+    kernel(id(x), id(result), job, 0, engine.scratch(scratch_bytes) if scratch_bytes else 0)
+    return result
 
 
 class NumpyAdapter(MainMemory):
@@ -40,12 +90,11 @@ class NumpyAdapter(MainMemory):
             raise UsageError("out is read-only: pass a writable array")
 
     def transpose(self, x: AnyArray, axes: Sequence[int] | None = None, out: Any = None) -> AnyArray:
-        """As every adapter does, but by fewer calls: on the smallest arrays each one counts."""
+        """As every adapter does, but NumPy copies itself what the plan gives it, and a small move is remembered."""
         self.check_input(x)
-        view = np.asarray(x).transpose(None if axes is None else normalized_axes(axes, x.ndim))
+        order = normalized_axes(axes, x.ndim)
+        view = np.asarray(x).transpose(order)
         if out is None:
-            if x.nbytes and _is_easy(x, view):  # copy() would give elements of no bytes one
-                return view.copy(order="C")
             result = empty_c_order(view.shape, x.dtype)
         else:
             self.check_output(x, view.shape, out)
@@ -53,18 +102,35 @@ class NumpyAdapter(MainMemory):
                 if _same_elements(view, out):
                     return out  # type: ignore[no-any-return]
                 check_destination(view_of(x), view_of(out))
-            if _is_easy(x, view):
-                np.copyto(out, view)
-                return out  # type: ignore[no-any-return]
             result = out
-        move(view_of(view), view_of(result))
+        if not view.nbytes:
+            return result
+        source, destination = view_of(view), view_of(result)
+        plan = plan_move(source, destination)
+        if plan.kernel == NUMPY_COPY:
+            np.copyto(result, view)
+        else:
+            engine.run(plan, source.pointer, destination.pointer, (x, result))
+        if type(x) is np.ndarray:
+            _remember(x, axes, out, order, plan)
         return result
 
 
-def _is_easy(x: AnyArray, view: AnyArray) -> bool:
-    """Return whether NumPy's own copy is faster: for few elements, and for one run of bytes that the caches hold."""
-    small = SMALL_BYTES * max(1, x.itemsize // 4)
-    return x.nbytes <= small or (x.nbytes < streaming_bytes() and view.flags.c_contiguous)
+def _remember(x: AnyArray, axes: Any, out: Any, order: tuple[int, ...], plan: Plan) -> None:
+    """Keep how a small move is done; a large one may need threads and an output of its own alignment."""
+    launch = None
+    if plan.kernel != NUMPY_COPY:
+        launch = engine.by_reference(plan)
+        if launch is None:
+            return
+    axes = tuple(axes) if isinstance(axes, list) else axes
+    key: tuple[Any, ...] = (x.shape, x.strides, x.dtype, axes)
+    if out is not None:
+        key += (out.shape, out.strides, out.dtype)
+    if len(_calls) >= _CALLS_MAX:
+        _calls.clear()
+    with suppress(TypeError):  # axes of a kind that has no hash
+        _calls[key] = _Call(order, tuple(x.shape[axis] for axis in order), launch)
 
 
 def _same_elements(view: AnyArray, out: AnyArray) -> bool:

@@ -12,11 +12,16 @@ from contextlib import suppress
 from functools import lru_cache
 from queue import SimpleQueue
 from threading import Lock
+from time import perf_counter
 
 Work = Callable[[], None]
 
+_WAIT_SECONDS = 2e-4
+_WAIT_SHARE = 0.25
+_ALONE_MAX = 64
 
-def share(work: Work, helpers: int, stop: Work) -> None:
+
+def share(work: Work, helpers: int, stop: Work) -> float:
     """Do ``work`` in this thread, and at the same time in up to ``helpers`` others; return when all are done.
 
     Nothing waits for a thread that has not started: this one alone must be able to finish the work.
@@ -26,16 +31,21 @@ def share(work: Work, helpers: int, stop: Work) -> None:
         helpers: how many other threads to ask for help.
         stop: leaves no piece to those who look for the next one.
 
+    Returns:
+        Seconds that this thread waited for others when there was no piece left to do.
+
     Raises:
         BaseException: the first one raised in this thread, when no helper is at work any more.
     """
     parts = [_Part(work) for _ in range(helpers)]
     raised: BaseException | None = None
+    finished = 0.0
     while parts:
         try:
             if raised is None:
                 _crew().call(parts)
                 work()
+                finished = perf_counter()
             else:
                 stop()
             while parts:
@@ -48,6 +58,33 @@ def share(work: Work, helpers: int, stop: Work) -> None:
             raise raised
     finally:
         raised = None  # or the exception would keep this frame alive, and the frame the exception
+    return perf_counter() - finished
+
+
+class Patience:
+    """Whether helpers are asked for: ever more seldom while they keep the caller waiting.
+
+    On a machine that is busy with other things a helper may be without a processor for longer than the whole job takes.
+    """
+
+    def __init__(self) -> None:
+        self._alone = 0  # jobs that are still to be done without help
+        self._next = 1  # and how many it will be the next time
+
+    def asks(self) -> bool:
+        """Return whether to ask for help with the next job."""
+        if self._alone:
+            self._alone -= 1
+            return False
+        return True
+
+    def learns(self, seconds: float, waited: float) -> None:
+        """Take in how long a job took, and how much of that the caller waited for helpers."""
+        if waited > max(_WAIT_SECONDS, _WAIT_SHARE * seconds):
+            self._alone = self._next
+            self._next = min(2 * self._next, _ALONE_MAX)
+        else:
+            self._next = max(1, self._next // 2)
 
 
 class _Part:
@@ -93,7 +130,7 @@ class _Crew:
 def _serve(parts: "SimpleQueue[_Part]") -> None:
     while True:
         part = parts.get()
-        with suppress(MemoryError):  # the caller's thread does this one's share
+        with suppress(Exception):  # no memory, say: the caller's thread does this one's share
             part()
         del part  # or its arrays would live until the next one comes
 

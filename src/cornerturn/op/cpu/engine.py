@@ -7,41 +7,39 @@ threading layers do not offer that: ``workqueue`` ends the process when two thre
 forked child launches.
 """
 
-import math
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cornerturn.op.cpu import crew
-from cornerturn.op.cpu.plan import BLOCK_LINES, UNIT, Plan
-from cornerturn.op.strided_view import empty_c_order
+from cornerturn.op.cpu import crew, store
+from cornerturn.op.cpu.launch import Job, job_of
+from cornerturn.op.cpu.machine import data_offset, processors
+from cornerturn.op.cpu.plan import Plan
+from cornerturn.op.cpu.way import NUMPY_COPY
+from cornerturn.op.strided_view import StridedView, as_array, empty_c_order
 
-Kernel = Callable[[int, int, NDArray[np.int64], NDArray[np.int64], int], None]
+Kernel = Callable[[int, int, int, int, int], None]
 
-LINE_BYTES = 64
-SCRATCH_BYTES = 96 * 1024  # enough for every kernel that works on less than a block
-BLOCKED = ("blocked_tiles", "staged_tiles")
-BLOCK_COLUMN_BYTES = (BLOCK_LINES + 1) * LINE_BYTES  # scratch of a block, for each of its columns
-TICKET_BYTES = 1 << 20
-TICKETS_PER_JOB = 32  # at least, unless tickets become small
-SMALL_TICKET_BYTES = 1 << 16
-ROW_CHUNK_BYTES = 1 << 16  # of an input row that a strip walks along
-THREAD_BYTES = 1 << 19  # for each thread
+SCRATCH_BYTES = 1 << 16
+THREAD_NANOSECONDS = 250_000  # of predicted work, for each thread
 
 
 @dataclass(frozen=True, eq=False)
 class _Launch:
-    """A compiled kernel with the numbers of one job, and what to give it."""
+    """A compiled kernel and the numbers of one job."""
 
     kernel: Kernel
-    job: NDArray[np.int64]
-    tickets: int
-    threads: int
+    job: Job
+    address: int
     scratch_bytes: int
+    threads: int
 
 
 def run(plan: Plan, source: int, destination: int, owners: object = None) -> None:
@@ -50,37 +48,57 @@ def run(plan: Plan, source: int, destination: int, owners: object = None) -> Non
     Args:
         plan: from ``plan_move``.
         source: address of the input's element (0, ..., 0).
-        destination: address of the output's element (0, ..., 0), as far into a cache line as the plan was told.
+        destination: address of the output's element (0, ..., 0).
         owners: what keeps both arrays alive; every thread holds it while it moves.
     """
-    launch = _launch(plan)
+    launch = None if plan.kernel == NUMPY_COPY or not compiles() else _launch(plan)
+    if launch is None:
+        return _copy(plan, source, destination)
+    threads = 1 if launch.threads == 1 else min(launch.threads, thread_count())
+    if threads == 1 or not _patience.asks():
+        launch.kernel(source, destination, launch.address, 0, _memory.address(launch.scratch_bytes))
+        return None
     counter = np.zeros(1, np.int64)
-    work = partial(_work, launch, source + plan.offset_in, destination + plan.offset_out, counter, owners)
-    if launch.threads == 1 or (threads := min(launch.threads, thread_count())) == 1:
-        work()
-    else:
-        crew.share(work, threads - 1, stop=lambda: counter.fill(launch.tickets))
+    work = partial(_work, launch, source, destination, counter, owners)
+    start = perf_counter()
+    waited = crew.share(work, threads - 1, stop=lambda: counter.fill(launch.job.tickets))
+    _patience.learns(perf_counter() - start, waited)
+    return None
+
+
+def _copy(plan: Plan, source: int, destination: int) -> None:
+    """Let NumPy copy."""
+    problem = plan.problem
+    views = (
+        StridedView(source + problem.offset_in, problem.itemsize, problem.shape, problem.strides_in),
+        StridedView(destination + problem.offset_out, problem.itemsize, problem.shape, problem.strides_out),
+    )
+    array, out = map(as_array, views)
+    np.copyto(out, array)
 
 
 def compiles() -> bool:
-    """Return whether Numba compiles at all: ``NUMBA_DISABLE_JIT`` turns it off, and then there is no engine."""
-    import numba
-
-    return not numba.config.DISABLE_JIT
+    """Return whether kernels are compiled at all: ``NUMBA_DISABLE_JIT`` turns it off, and then NumPy copies."""
+    return not store.turned_off()
 
 
 def thread_count() -> int:
-    """Return how many threads Numba is set to use, by ``numba.set_num_threads`` or ``NUMBA_NUM_THREADS``."""
+    """Return how many threads Numba is set to use, by ``numba.set_num_threads`` or ``NUMBA_NUM_THREADS``.
+
+    Never more than there are processors for this process.
+    """
     import numba
-    from numba.np.ufunc import parallel
 
     # get_num_threads starts Numba's own threads, which nobody needs before somebody has set a number
-    count: int = numba.get_num_threads() if parallel._is_initialized else numba.config.NUMBA_NUM_THREADS
-    return count
+    parallel = sys.modules.get("numba.np.ufunc.parallel")
+    is_set = parallel is not None and parallel._is_initialized
+    asked: int = numba.get_num_threads() if is_set else numba.config.NUMBA_NUM_THREADS
+    return min(asked, processors())
 
 
 def _work(launch: _Launch, source: int, destination: int, counter: NDArray[np.int64], owners: object) -> None:
-    launch.kernel(source, destination, launch.job, counter, _memory.address(launch.scratch_bytes))
+    scratch = _memory.address(launch.scratch_bytes)
+    launch.kernel(source, destination, launch.address, counter.ctypes.data, scratch)
 
 
 class _Memory(threading.local):
@@ -102,79 +120,46 @@ class _Memory(threading.local):
 
 
 _memory = _Memory()
+_patience = crew.Patience()
 
 
 @lru_cache(maxsize=4096)
-def _launch(plan: Plan) -> _Launch:
-    """Compile the plan's kernel, or load it from Numba's cache, and cut the work into tickets."""
-    walk = min(plan.outer, key=lambda axis: abs(axis.stride_in), default=UNIT)
-    outer = [axis for axis in plan.outer if axis is not walk]
-    kernel, place_bytes, unit = _kernel(plan)
-    nbytes = plan.problem.nbytes
-    budget = min(TICKET_BYTES, max(SMALL_TICKET_BYTES, nbytes // TICKETS_PER_JOB))
-
-    strips = -(-plan.rows.extent // plan.height)
-    if plan.kernel == "cached_tiles":
-        strips = -(-(plan.rows.extent + plan.tile[0] - 1) // plan.height)  # the first tile may begin above row 0
-    elif plan.kernel == "streaming_tiles" or plan.kernel in BLOCKED:
-        strips += 1  # for the edges
-    height = min(plan.height, plan.rows.extent)
-    cols_step = min(plan.cols.extent, max(1, min(budget // height, ROW_CHUNK_BYTES) // place_bytes // unit) * unit)
-    if plan.kernel == "staged_tiles":
-        cols_step = min(plan.cols.extent, unit)  # it carries along what it leaves over, down one block
-    room = max(1, budget // (height * cols_step * place_bytes))
-    if abs(walk.stride_in) < plan.height * abs(plan.rows.stride_in):  # the walk goes on nearer than the next strip does
-        walk_step = min(walk.extent, room)
-        strips_step = min(strips, max(1, room // walk_step))
-    else:
-        strips_step = min(strips, room)
-        walk_step = min(walk.extent, max(1, room // strips_step))
-
-    pieces = -(-plan.cols.extent // cols_step) * -(-walk.extent // walk_step) * -(-strips // strips_step)
-    tickets = pieces * math.prod(axis.extent for axis in outer)
-    numbers = [tickets, *plan.rows, *plan.cols, *walk, plan.height, strips, strips_step, cols_step, walk_step]
-    numbers += [
-        plan.run,
-        plan.stream,
-        plan.problem.reach_in,
-        len(outer),
-        *(number for axis in outer for number in axis),
-    ]
-    threads = min(tickets, max(1, nbytes // THREAD_BYTES))
-    scratch_bytes = SCRATCH_BYTES + (plan.run * BLOCK_COLUMN_BYTES if plan.kernel in BLOCKED else 0)
-    return _Launch(kernel, np.array(numbers, np.int64), tickets, threads, scratch_bytes)
+def _launch(plan: Plan) -> _Launch | None:
+    """Compile the plan's kernel, or load it, and lay out its job; None if there is no way to do that."""
+    return _laid_out(plan, 0)
 
 
-def _kernel(plan: Plan) -> tuple[Kernel, int, int]:
-    """Return a plan's kernel, the bytes of one row at one column, and by how many columns the kernel steps."""
-    from cornerturn.op.cpu import runs, short_axes, tiles
+def _laid_out(plan: Plan, reference: int) -> _Launch | None:
+    kernel = store.kernel(plan.kernel)
+    if kernel is None:
+        return None
+    job = job_of(plan.chosen, plan.problem, reference)
+    threads = min(job.tickets, max(1, int(plan.chosen.nanoseconds / THREAD_NANOSECONDS)))
+    return _Launch(kernel, job, job.numbers.ctypes.data, job.scratch_bytes, threads)
 
-    item = plan.problem.itemsize
-    rows, cols = plan.tile
-    match plan.kernel:
-        case "long_runs":
-            return runs.long_runs(), 1, LINE_BYTES
-        case "line_runs":
-            return runs.line_runs(), plan.run, 1
-        case "cached_runs":
-            return runs.cached_runs(item), plan.run, 1
-        case "gathered_runs":
-            return runs.gathered_runs(min(16, max(item, 1 << (plan.run - 1).bit_length()))), plan.run, 1
-        case "single_elements":
-            return runs.single_elements(item), item, 1
-        case "deinterleave":
-            return short_axes.deinterleave(item, cols), item, cols
-        case "interleave":
-            return short_axes.interleave(item, rows), item, plan.run
-        case "packed_tiles":
-            return tiles.packed_tiles(item, rows, cols), item, cols
-        case "streaming_tiles":
-            return tiles.streaming_tiles(item, cols), item, cols
-        case "blocked_tiles":
-            return tiles.blocked_tiles(item), item, plan.run
-        case "staged_tiles":
-            return tiles.staged_tiles(item), item, plan.run
-        case "cached_tiles":
-            return tiles.cached_tiles(item, rows, cols), item, cols
-        case other:
-            raise AssertionError(other)
+
+class Reference(NamedTuple):
+    """What to call to move the elements of two NumPy arrays, given by the addresses of their objects.
+
+    To ask an array for the address of its elements takes longer than to move a thousand of them.
+    """
+
+    kernel: Kernel
+    address: int
+    scratch_bytes: int
+    job: Job
+
+
+def by_reference(plan: Plan) -> Reference | None:
+    """Return what to call; None for a plan that takes several threads or depends on where the output begins."""
+    if plan.chosen.stream or not data_offset():
+        return None
+    launch = _laid_out(plan, data_offset())
+    if launch is None or launch.threads > 1:
+        return None
+    return Reference(launch.kernel, launch.address, launch.scratch_bytes, launch.job)
+
+
+def scratch(nbytes: int) -> int:
+    """Return the address of scratch memory of the calling thread."""
+    return _memory.address(nbytes)

@@ -1,54 +1,39 @@
 """The machine underneath the CPU kernels: vector loads, shuffles and stores written as LLVM IR inside Numba.
 
-Vectors are as long as one cache line and LLVM splits them into what the host has (one AVX-512 register, two of AVX2,
-four of NEON), so nothing here knows an instruction set. A line is the unit because a non-temporal store pays only
-when it fills a whole one: a part of a line costs a read of the rest.
+Vectors are as long as LLVM is told and it splits them into what the host has (one AVX-512 register, two of AVX2, four
+of NEON). One instruction has no name in LLVM's own language, the look-up of 16 bytes by 16 indices: x86-64 and AArch64
+have it, under names of their own.
 
 Addresses are 64-bit integers. Loads and plain stores take any alignment; non-temporal stores want whole lines.
 """
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar
-from zlib import crc32
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
-from numba.core.cgutils import for_range
+from numba.core.cgutils import alloca_once_value, for_range
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+
+from cornerturn.op.cpu.machine import byte_lookup
 
 LINE = 64
 """Bytes of a cache line on every host that matters (Apple's 128-byte lines take two)."""
 
-TILE_SCRATCH_BYTES = LINE * LINE
+VECTOR = 16
+"""Bytes of a vector that is put together by look-ups."""
 
 _I8 = ir.IntType(8)
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
-_INLINED = crc32(Path(__file__).read_bytes() + Path(__file__).with_name("job.py").read_bytes())
 _LANE_BYTES_MAX = 8  # LLVM has no good code for vectors of 16-byte integers: such an element is two lanes
-_REGISTERS = 16  # vectors that are held at once; hosts with shorter registers spill a few, which costs little
-_STAGE_VECTORS = 8
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Job = Sequence[int]  # to the type checker; to Numba these are arrays of int64
-Counter = Sequence[int]
-Kernel = Callable[[int, int, Any, Any, int], None]
 
 
 def compiled(function: Function) -> Function:
-    """Compile with Numba on the first call, without the GIL; kept on disk where a folder can be written.
-
-    Numba's cache notices when a function's own file changes, not when what it calls does, which is inlined: hence the
-    digest in the name that it is kept under.
-    """
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    function.__qualname__ += f"-{_INLINED:08x}"
-    try:
-        return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
-    except RuntimeError:  # Numba found no folder for its cache
-        return njit(**options)(function)  # type: ignore[no-any-return]
+    """Compile with Numba where a kernel calls it, whose code it becomes part of."""
+    return njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
 
 
 def _vector(lanes: int, item: int) -> ir.VectorType:
@@ -67,8 +52,8 @@ def _shuffle(builder: Any, a: Any, b: Any, picks: list[int], item: int) -> Any:
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_I32, len(mask)), mask))
 
 
-def _load(builder: Any, address: Any, vector: ir.VectorType) -> Any:
-    value = builder.load(builder.inttoptr(address, vector.as_pointer()))
+def _load(builder: Any, address: Any, kind: Any) -> Any:
+    value = builder.load(builder.inttoptr(address, kind.as_pointer()))
     value.align = 1
     return value
 
@@ -80,245 +65,105 @@ def _store(builder: Any, value: Any, address: Any, nontemporal: bool) -> None:
         store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_I32, 1)]))
 
 
-def _step(builder: Any, base: Any, pitch: Any, count: int) -> Any:
-    return builder.add(base, builder.mul(pitch, ir.Constant(_I64, count)))
+def _number(builder: Any, table: Any, index: Any) -> Any:
+    """Load one of a table of 64-bit integers."""
+    address = builder.add(table, builder.shl(index, ir.Constant(_I64, 3)))
+    return builder.load(builder.inttoptr(address, _I64.as_pointer()))
 
 
-def _exchange(builder: Any, vectors: list[Any], item: int, distance: int = 1) -> list[Any]:
-    """Transpose every block of n vectors x n lanes that lie ``distance`` apart, n = len(vectors), a power of two.
+def _transposed(builder: Any, vectors: list[Any], item: int) -> list[Any]:
+    """Transpose a square: n vectors of n lanes, n a power of two.
 
-    One round for each bit of a vector's number, which changes places with a bit of the lane's number: the off-diagonal
-    quarters of a block are exchanged. Rounds commute, so that a large square can be done in stages of a few vectors.
+    One round for each bit of a vector's number, which changes places with that bit of the lane's number: the
+    off-diagonal quarters of a block are exchanged.
     """
-    lanes = _lanes(vectors[0], item)
+    lanes = len(vectors)
     bit = 1
-    while bit < len(vectors):
-        low = [n if not n & distance else lanes + n - distance for n in range(lanes)]
-        high = [n + distance if not n & distance else lanes + n for n in range(lanes)]
-        for i in range(len(vectors)):
+    while bit < lanes:
+        low = [n if not n & bit else lanes + n - bit for n in range(lanes)]
+        high = [n + bit if not n & bit else lanes + n for n in range(lanes)]
+        for i in range(lanes):
             if not i & bit:
                 a, b = vectors[i], vectors[i + bit]
                 vectors[i], vectors[i + bit] = (_shuffle(builder, a, b, picks, item) for picks in (low, high))
         bit *= 2
-        distance *= 2
     return vectors
-
-
-def _joined(builder: Any, parts: list[Any], item: int) -> Any:
-    """Concatenate a power of two of vectors."""
-    while len(parts) > 1:
-        picks = list(range(2 * _lanes(parts[0], item)))
-        parts = [_shuffle(builder, a, b, picks, item) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-    return parts[0]
-
-
-def _tile(builder: Any, rows: list[Any], item: int) -> list[Any]:
-    """Return the columns of a tile given as its rows; both counts are powers of two."""
-    cols = _lanes(rows[0], item)
-    if len(rows) >= cols:
-        stacked = [_joined(builder, rows[i::cols], item) for i in range(cols)]
-        return _exchange(builder, stacked, item)
-    side = len(rows)
-    square = _exchange(builder, rows, item)
-    return [
-        _shuffle(builder, vector, vector, list(range(start, start + side)), item)
-        for start in range(0, cols, side)
-        for vector in square
-    ]
-
-
-def _interleaved(builder: Any, rows: list[Any], item: int) -> list[Any]:
-    """Return vectors that hold r0[0] r1[0] ... r0[1] r1[1] ... one after another, given the rows r0, r1, ..."""
-    lanes, count = _lanes(rows[0], item), len(rows)
-    if count == 1 or lanes == 1:
-        return rows
-    if count % 2 == 0:  # pairs of rows become rows of pairs, in two halves
-        half = lanes // 2
-        halves = [[n + side for n in range(start, start + half) for side in (0, lanes)] for start in (0, half)]
-        return [
-            vector
-            for picks in halves
-            for vector in _interleaved(
-                builder,
-                [_shuffle(builder, a, b, picks, item) for a, b in zip(rows[::2], rows[1::2], strict=True)],
-                2 * item,
-            )
-        ]
-    flat = [divmod(place, count)[::-1] for place in range(lanes * count)]  # (row, lane) of each place
-    return [_gathered(builder, rows, flat[start : start + lanes], item) for start in range(0, len(flat), lanes)]
-
-
-def _deinterleaved(builder: Any, vectors: list[Any], item: int) -> list[Any]:
-    """Return the rows r0, r1, ... of which the vectors hold r0[0] r1[0] ... r0[1] r1[1] ... one after another."""
-    lanes, count = _lanes(vectors[0], item), len(vectors)
-    if count == 1 or lanes == 1:
-        return vectors
-    if count % 2 == 0:
-        low = _deinterleaved(builder, vectors[: count // 2], 2 * item)
-        high = _deinterleaved(builder, vectors[count // 2 :], 2 * item)
-        evens, odds = list(range(0, 2 * lanes, 2)), list(range(1, 2 * lanes, 2))
-        return [_shuffle(builder, a, b, picks, item) for a, b in zip(low, high, strict=True) for picks in (evens, odds)]
-    return [
-        _gathered(builder, vectors, [divmod(n * count + row, lanes) for n in range(lanes)], item)
-        for row in range(count)
-    ]
-
-
-def _gathered(builder: Any, vectors: list[Any], places: list[tuple[int, int]], item: int) -> Any:
-    """Collect lanes from several vectors; ``places`` holds (number of the vector, lane) of each lane of the result."""
-    merged = vectors[0]
-    for i, vector in enumerate(vectors[1:], start=1):
-        picks = [
-            len(places) + lane if source == i else (lane if source == 0 and i == 1 else n)
-            for n, (source, lane) in enumerate(places)
-        ]
-        merged = _shuffle(builder, merged, vector, picks, item)
-    return merged
 
 
 def _intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
     return intrinsic(prefer_literal=True)(function)  # type: ignore[no-any-return]
 
 
-# The intrinsics. item (bytes), rows, cols, count, nbytes and stream are compile-time integers.
+# The intrinsics. item (bytes), side, nbytes and stream are compile-time integers.
 
 
 def _literals(*arguments: Any) -> list[int]:
     return [argument.literal_value for argument in arguments]
 
 
-def _prefetch(builder: Any, address: Any) -> None:
-    """Ask for the line at an address, which need not exist."""
-    pointer = _I8.as_pointer()
-    kind = ir.FunctionType(ir.VoidType(), [pointer, _I32, _I32, _I32])
-    function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-    read, keep, data = (ir.Constant(_I32, flag) for flag in (0, 3, 1))
-    builder.call(function, [builder.inttoptr(address, pointer), read, keep, data])
+@_intrinsic
+def number(context: Any, table: Any, index: Any) -> Any:
+    """Load number ``index`` of the 64-bit integers at an address."""
 
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _number(builder, *args)
 
-def _load_rows(builder: Any, address: Any, pitch: Any, count: int, vector: ir.VectorType, ahead: int = 0) -> list[Any]:
-    rows = [_step(builder, address, pitch, i) for i in range(count)]
-    if ahead:
-        for row in rows:
-            _prefetch(builder, builder.add(row, ir.Constant(_I64, ahead)))
-    return [_load(builder, row, vector) for row in rows]
-
-
-def _store_rows(builder: Any, rows: list[Any], address: Any, pitch: Any, stream: bool) -> None:
-    for i, row in enumerate(rows):
-        _store(builder, row, _step(builder, address, pitch, i), stream)
-
-
-def _square_in_stages(
-    builder: Any, places: tuple[Any, Any, Any, Any, Any], item: int, ahead: int, stream: bool
-) -> None:
-    """Emit two loops over groups of vectors: neighbours first, then every eighth. ``places``: see transpose_tile."""
-    source, source_pitch, target, target_pitch, scratch = places
-    lanes = LINE // item
-    first, second = _STAGE_VECTORS, lanes // _STAGE_VECTORS
-    vector = _vector(lanes, item)
-    line, stage = ir.Constant(_I64, LINE), ir.Constant(_I64, first)
-    with for_range(builder, ir.Constant(_I64, second)) as loop:
-        row = builder.mul(loop.index, stage)
-        address = builder.add(source, builder.mul(row, source_pitch))
-        rows = _exchange(builder, _load_rows(builder, address, source_pitch, first, vector, ahead), item)
-        _store_rows(builder, rows, builder.add(scratch, builder.mul(row, line)), line, False)
-    with for_range(builder, stage) as loop:
-        address = builder.add(scratch, builder.mul(loop.index, line))
-        rows = _exchange(builder, _load_rows(builder, address, builder.mul(stage, line), second, vector), item, first)
-        address = builder.add(target, builder.mul(loop.index, target_pitch))
-        _store_rows(builder, rows, address, builder.mul(stage, target_pitch), stream)
+    return types.int64(table, types.int64), generate
 
 
 @_intrinsic
-def transpose_tile(
-    context: Any,
-    source: Any,
-    source_pitch: Any,
-    target: Any,
-    target_pitch: Any,
-    scratch: Any,
-    item: Any,
-    rows: Any,
-    cols: Any,
-    ahead: Any,
-    stream: Any,
-) -> Any:
-    """Transpose a tile in registers: one vector load a row, one vector store a column.
+def transpose_tile(context: Any, source: Any, rows: Any, target: Any, cols: Any, item: Any, side: Any) -> Any:
+    """Transpose ``side`` x ``side`` elements in registers.
 
-    A square of more vectors than processors have registers takes two stages through TILE_SCRATCH_BYTES of scratch.
-    Where ahead is not 0, the line so many bytes further on in each row is prefetched.
+    ``rows`` and ``cols`` are addresses of tables: the offset of each row from source, and of each column from target.
     """
-    size, height, width, distance, streams = _literals(item, rows, cols, ahead, stream)
+    size, count = _literals(item, side)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        source, source_pitch, target, target_pitch, scratch, *_ = args
-        if height == width == LINE // size > _REGISTERS:
-            places = source, source_pitch, target, target_pitch, scratch
-            _square_in_stages(builder, places, size, distance, bool(streams))
-        else:
-            loaded = _load_rows(builder, source, source_pitch, height, _vector(width, size), distance)
-            _store_rows(builder, _tile(builder, loaded, size), target, target_pitch, bool(streams))
+        source, rows, target, cols, *_ = args
+        places = [ir.Constant(_I64, place) for place in range(count)]
+        addresses = [builder.add(source, _number(builder, rows, place)) for place in places]
+        loaded = [_load(builder, address, _vector(count, size)) for address in addresses]
+        for place, column in zip(places, _transposed(builder, loaded, size), strict=True):
+            _store(builder, column, builder.add(target, _number(builder, cols, place)), False)
         return context.get_dummy_value()
 
-    arguments = (source, source_pitch, target, target_pitch, scratch, item, rows, cols, ahead, stream)
-    return types.void(*arguments), generate
+    return types.void(source, rows, target, cols, item, side), generate
 
 
 @_intrinsic
-def exchange_rows(
-    context: Any,
-    source: Any,
-    source_pitch: Any,
-    target: Any,
-    target_pitch: Any,
-    item: Any,
-    count: Any,
-    distance: Any,
-    stream: Any,
-) -> Any:
-    """Do one stage of the transpose of squares that are a line wide: count rows, distance lanes apart."""
-    size, rows, lanes_apart, streams = _literals(item, count, distance, stream)
+def gather_vector(context: Any, source: Any, offsets: Any, masks: Any, count: Any, target: Any) -> Any:
+    """Put 16 bytes together out of ``count`` vectors of the input, a compile-time integer or not.
+
+    ``offsets`` is the address of a table of offsets from source, ``masks`` that of 16 bytes for each: which byte of the
+    vector comes to this place, or 128 if none does.
+    """
+    known = getattr(count, "literal_value", 0)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        source, source_pitch, target, target_pitch, *_ = args
-        loaded = _load_rows(builder, source, source_pitch, rows, _vector(LINE // size, size))
-        exchanged = _exchange(builder, loaded, size, lanes_apart)
-        _store_rows(builder, exchanged, target, target_pitch, bool(streams))
+        source, offsets, masks, count, target = args
+        kind = ir.VectorType(_I8, VECTOR)
+        name = byte_lookup()
+        signature = ir.FunctionType(kind, [kind, kind])
+        lookup = builder.module.globals.get(name) or ir.Function(builder.module, signature, name)
+
+        def found(index: Any) -> Any:
+            vector = _load(builder, builder.add(source, _number(builder, offsets, index)), kind)
+            mask = _load(builder, builder.add(masks, builder.shl(index, ir.Constant(_I64, 4))), kind)
+            return builder.call(lookup, [vector, mask])
+
+        parts = [found(ir.Constant(_I64, index)) for index in range(known)]
+        while len(parts) > 1:
+            parts = [*parts[2:], builder.or_(*parts[:2])]
+        if not parts:
+            gathered = alloca_once_value(builder, ir.Constant(kind, [0] * VECTOR))
+            with for_range(builder, count) as loop:
+                builder.store(builder.or_(builder.load(gathered), found(loop.index)), gathered)
+            parts = [builder.load(gathered)]
+        _store(builder, parts[0], target, False)
         return context.get_dummy_value()
 
-    arguments = (source, source_pitch, target, target_pitch, item, count, distance, stream)
-    return types.void(*arguments), generate
-
-
-@_intrinsic
-def interleave_lines(context: Any, source: Any, source_pitch: Any, target: Any, item: Any, count: Any) -> Any:
-    """Interleave one line of each of count rows into count consecutive lines."""
-    size, rows = _literals(item, count)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        source, source_pitch, target, *_ = args
-        vector = _vector(LINE // size, size)
-        loaded = _load_rows(builder, source, source_pitch, rows, vector)
-        _store_rows(builder, _interleaved(builder, loaded, size), target, ir.Constant(_I64, LINE), False)
-        return context.get_dummy_value()
-
-    return types.void(source, source_pitch, target, item, count), generate
-
-
-@_intrinsic
-def deinterleave_lines(context: Any, source: Any, target: Any, target_pitch: Any, item: Any, count: Any) -> Any:
-    """Part count consecutive lines into one line of each of count rows."""
-    size, rows = _literals(item, count)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        source, target, target_pitch, *_ = args
-        vector = _vector(LINE // size, size)
-        lines = _load_rows(builder, source, ir.Constant(_I64, LINE), rows, vector)
-        _store_rows(builder, _deinterleaved(builder, lines, size), target, target_pitch, False)
-        return context.get_dummy_value()
-
-    return types.void(source, target, target_pitch, item, count), generate
+    return types.void(source, offsets, masks, count, target), generate
 
 
 @_intrinsic
@@ -327,8 +172,7 @@ def move(context: Any, source: Any, target: Any, nbytes: Any, stream: Any) -> An
     size, streams = _literals(nbytes, stream)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = _vector(1, size)
-        _store(builder, _load(builder, args[0], vector), args[1], bool(streams))
+        _store(builder, _load(builder, args[0], _vector(1, size)), args[1], bool(streams))
         return context.get_dummy_value()
 
     return types.void(source, target, nbytes, stream), generate
@@ -339,7 +183,11 @@ def prefetch(context: Any, address: Any) -> Any:
     """Ask for the line at an address, which need not exist."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _prefetch(builder, args[0])
+        pointer = _I8.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, _I32, _I32, _I32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        read, keep, data = (ir.Constant(_I32, flag) for flag in (0, 3, 1))
+        builder.call(function, [builder.inttoptr(args[0], pointer), read, keep, data])
         return context.get_dummy_value()
 
     return types.void(address), generate
@@ -347,10 +195,10 @@ def prefetch(context: Any, address: Any) -> Any:
 
 @_intrinsic
 def take_ticket(context: Any, counter: Any) -> Any:
-    """Add one to the first element of an array of int64, atomically, and return what it was."""
+    """Add one to the 64-bit integer at an address, atomically, and return what it was."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = make_array(signature.args[0])(context, builder, args[0]).data
+        pointer = builder.inttoptr(args[0], _I64.as_pointer())
         return builder.atomic_rmw("add", pointer, ir.Constant(_I64, 1), "monotonic")
 
     return types.int64(counter), generate

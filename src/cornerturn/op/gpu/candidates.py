@@ -66,7 +66,8 @@ def by_permute(move: Move, profile: Profile) -> Iterator[Candidate]:
         return _cost(box, counts_of(box, GUESSED_LINES if box.direct else GUESSED_WAVEFRONTS), move, profile).seconds
 
     def fastest(boxes: Sequence[Box], count: int) -> list[Box]:
-        return sorted(filter(_is_legal, boxes), key=guessed)[:count]
+        different = {(box.chunks, box.threads, box.direct): box for box in boxes if _is_legal(box)}
+        return sorted(different.values(), key=guessed)[:count]
 
     plain = [Box(move.element, axes, chunks, move.x, move.y, kept=kept) for chunks in chunks_of(move.element, axes)]
     sized = [
@@ -106,8 +107,6 @@ def by_tile(move: Move, profile: Profile) -> Iterator[Candidate]:
         return
     if element in profile.lone_ragged and outer and not y_sectors:
         return
-    if move.nbytes < profile.least_tiled.get(element, 0):
-        return
     near = _near_axes(row, col, outer) if y_sectors else []
     if not y_sectors:
         table = profile.ragged[element]
@@ -129,9 +128,10 @@ def by_tile(move: Move, profile: Profile) -> Iterator[Candidate]:
     keep = bool(near) or move.nbytes >= profile.keep_bytes
     x_units = _on(UNIT, move.x, row.stride_in, col.extent * element, *_in(outer))
     make = partial(tile, element, row, col, far, shape, x_units, halo, near, keep)
-    yield _measured(
-        f"tile {shape.rows} x {shape.cols}", move, profile, shares[element] / covered, profile.tile_seconds, make
-    )
+    share = shares[element]
+    if move.nbytes < profile.small_bytes:
+        share = profile.small_tile_share.get(element, share)
+    yield _measured(f"tile {shape.rows} x {shape.cols}", move, profile, share / covered, profile.tile_seconds, make)
 
 
 def by_weave(move: Move, profile: Profile) -> Iterator[Candidate]:
@@ -166,7 +166,7 @@ def _measured(
     name: str, move: Move, profile: Profile, share: float, more: float, make: Callable[[], Production]
 ) -> Candidate:
     seconds = copy_seconds(move.nbytes, profile.rates) / share + more
-    return Candidate(name, seconds, make, f"measured at {share:.2f} of the copy")
+    return Candidate(name, seconds, make, f"kernel of its own: {share:.2f} of the copy if large")
 
 
 @dataclass(frozen=True, slots=True)

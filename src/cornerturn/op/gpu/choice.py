@@ -64,12 +64,12 @@ class Choice:
 
     def _heading(self) -> list[str]:
         problem = self.problem
-        shape = " x ".join(map(str, problem.shape)) or "1"
+        shape = f"{' x '.join(map(str, problem.shape))} elements" if problem.shape else "1 element"
         parts = {one.box.element for one in self.candidates if one.box} - {problem.itemsize}
         cut = f", which are not aligned and move as parts of {_bytes(*parts)}" if parts else ""
         strides = " -> ".join(", ".join(map(str, side)) or "0" for side in (problem.strides_in, problem.strides_out))
         return [
-            *_wrapped("moves", f"{shape} elements of {_bytes(problem.itemsize)}{cut}; axes in y's order"),
+            *_wrapped("moves", f"{shape} of {_bytes(problem.itemsize)}{cut}; axes in y's order"),
             *_wrapped("strides", f"{strides} bytes"),
             *_wrapped("copy", f"{_microseconds(self.copy_seconds)} us for these {problem.nbytes:,} bytes"),
         ]

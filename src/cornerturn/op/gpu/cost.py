@@ -58,8 +58,8 @@ def cost_of(counts: Counts, nbytes: int, along_x: bool, numbered: int, direct: b
         + rates.x_sector * (counts.x_sectors - 1)
         + rates.y_sector * (counts.y_sectors - 1)
         + rates.uncovered * (counts.covered - 1)
-        + rates.one_sector_read * (SECTOR / counts.x_run) ** 2
-        + rates.one_sector_write * (SECTOR / counts.y_run) ** 2
+        + rates.one_sector_read * (SECTOR / max(counts.x_run, SECTOR)) ** 2
+        + rates.one_sector_write * (SECTOR / max(counts.y_run, SECTOR)) ** 2
         + rates.scattered_write * along_x * min(1.0, SHORT_RUN / counts.y_run)
     )
     memory *= 1 + rates.few_warps * max(0, FEW_WARPS - counts.warps * counts.resident)

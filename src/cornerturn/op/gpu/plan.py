@@ -63,9 +63,13 @@ def plan(problem: Problem, x: int, y: int, profile: Profile = H200) -> Productio
         axes = tuple(reversed(move.axes))
         chunks = tuple(map(_rescaled, known.box.chunks, known.box.axes, axes))
         production = known.laid_over(replace(known.box, axes=axes, chunks=chunks))
-    if (blocks := production.launch.grid[0]) > MAX_BLOCKS:
-        raise UsageError(f"it takes {blocks} blocks, and a launch has at most {MAX_BLOCKS}: split an axis")
+    _check_blocks(production.launch.grid[0])
     return production
+
+
+def _check_blocks(blocks: int) -> None:
+    if blocks > MAX_BLOCKS:
+        raise UsageError(f"it takes {blocks} blocks, and a launch has at most {MAX_BLOCKS}: split an axis")
 
 
 def forget() -> None:
@@ -83,6 +87,7 @@ class _Known:
 
     def laid_over(self, box: Box) -> Production:
         """Return the kernel of a box of this structure: only what is not in the structure can tell them apart."""
+        _check_blocks(box.blocks)
         which = box.chunks, box.edges, box.numbered
         if (kernel := self.kernels.get(which)) is None:
             kernel = self.kernels[which] = permute(box)

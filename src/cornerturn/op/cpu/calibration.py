@@ -1,0 +1,83 @@
+"""What the caches of this processor are not asked but measured for: once per processor model, in a few milliseconds.
+
+Arrays that the second cache does not hold and the last one does may be written by way of the caches, which fetches each
+line of the output first, or past them. Which is faster differs: on some processors the last cache is near and a
+process has much of it, on others it is far and shared by many.
+"""
+
+import hashlib
+import json
+import platform
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from cornerturn.files import appearing
+from cornerturn.op.cpu import store
+from cornerturn.op.cpu.box import Box
+from cornerturn.op.cpu.launch import job_of
+from cornerturn.op.cpu.machine import cache_bytes
+from cornerturn.op.cpu.way import Candidate
+from cornerturn.op.problem import Axis, Problem
+from cornerturn.op.strided_view import empty_c_order
+from cornerturn.toolchain.cache import cache_folder
+
+ROUNDS = 15
+_SUFFIX = ".cpu.json"
+
+
+@cache
+def stream_ratio() -> float:
+    """Return what a copy past the caches takes, as a share of one by way of them, beyond the second cache.
+
+    Measured where the package's cache holds no figure for this processor. 1.0 where nothing can be measured.
+    """
+    path = _path()
+    with suppress(Exception):  # no file, or one that is damaged
+        ratio = json.loads(path.read_text(encoding="utf-8"))["stream_ratio"]
+        if isinstance(ratio, float) and 0.1 < ratio < 10:
+            return ratio
+    kernel = store.kernel("runs")
+    if kernel is None:
+        return 1.0
+    ratio = min(10.0, max(0.1, _measured(kernel)))
+    with suppress(Exception):  # kept or not, there it is
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with appearing(path) as file:
+            file.write(json.dumps({"processor": _processor(), "stream_ratio": ratio}).encode())
+    return ratio
+
+
+def _measured(kernel: store.Kernel) -> float:
+    nbytes = 2 * cache_bytes(2)
+    source, target = (empty_c_order((nbytes,), np.dtype(np.uint8)) for _ in range(2))
+    source[:], target[:] = 1, 0
+    problem = Problem(16, (nbytes // 16,), (16,), (16,))
+    box = Box(16, (Axis(nbytes // 16, 16, 16),), (1 << 12,), aligned=True)
+    seconds: list[list[float]] = [[], []]
+    jobs = [job_of(Candidate("runs", box, False, stream, 0), problem) for stream in (False, True)]
+    for _ in range(ROUNDS):
+        for job, taken in zip(jobs, seconds, strict=True):
+            start = time.perf_counter()
+            kernel(source.ctypes.data, target.ctypes.data, job.numbers.ctypes.data, 0, 0)
+            taken.append(time.perf_counter() - start)
+    plain, stream = map(min, seconds)
+    return stream / plain
+
+
+def _processor() -> str:
+    """Return the processor's model and caches."""
+    name = platform.processor() or platform.machine()
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                name = line.partition(":")[2].strip()
+                break
+    return f"{name}, " + ", ".join(f"{cache_bytes(level) >> 10} KiB" for level in (1, 2, 3))
+
+
+def _path() -> Path:
+    return cache_folder() / f"{hashlib.sha256(_processor().encode()).hexdigest()[:32]}{_SUFFIX}"

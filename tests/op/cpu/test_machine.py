@@ -1,0 +1,42 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from cornerturn.op.cpu import machine
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    machine.cache_bytes.cache_clear()
+    yield
+    machine.cache_bytes.cache_clear()
+
+
+def test_caches_are_what_the_system_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for index, (kind, level, size) in enumerate(
+        [("Data", 1, "48K"), ("Instruction", 1, "32K"), ("Unified", 2, "2048K")]
+    ):
+        folder = tmp_path / f"index{index}"
+        folder.mkdir()
+        for name, value in (("type", kind), ("level", level), ("size", size)):
+            (folder / name).write_text(f"{value}\n")
+    monkeypatch.setattr(machine, "_CACHES", tmp_path)
+    assert machine.cache_bytes(1) == 48 << 10
+    assert machine.cache_bytes(2) == 2 << 20
+    assert machine.cache_bytes(3) == 4 << 20  # not said
+
+
+def test_caches_of_a_system_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_CACHES", tmp_path / "none")
+    assert machine.cache_bytes(1) < machine.cache_bytes(2) < machine.cache_bytes(3)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no process to processors")
+def test_processors_of_this_process() -> None:
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert machine.processors() == 1
+    finally:
+        os.sched_setaffinity(0, before)
