@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cornerturn.kernels.grid import SHARED_BYTES
 from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.axes import MoveAxis
 from cornerturn.kernels.production.box import Box
@@ -86,8 +87,17 @@ def test_padding_costs_no_more_wavefronts_and_moves_the_same(seed: int) -> None:
         return stores / box.shared_unit + loads / (box.element * box.pack)
 
     assert wavefronts(best) <= wavefronts(plain)
+    assert best.shared_bytes <= SHARED_BYTES
     if plain.direct:
         assert best == plain
+
+
+def test_no_padding_takes_more_shared_memory_than_a_block_has() -> None:
+    axes = dense((100, 1000, 513, 8), (2, 0, 3, 1), 1)
+    for chunks in chunks_of(1, axes):
+        for threads in (128, 512):
+            plain = Box(1, axes, chunks, most_threads=threads)
+            assert padded(plain).shared_bytes <= max(plain.shared_bytes, SHARED_BYTES)
 
 
 def test_a_square_of_words_is_padded_until_no_bank_is_asked_twice() -> None:

@@ -161,6 +161,24 @@ class TestStructures:
             shape = (*inner[:place], long, *inner[place:])
             run(plan(transposition(shape, axes, element), 0, 0), shape, axes, element)
 
+    @pytest.mark.parametrize(
+        ("shape", "longer", "axes", "element"),
+        [
+            ((200, 5000, 72), (200, 5000, 120), (0, 2, 1), 1),
+            ((72, 200, 5000), (120, 200, 5000), (2, 1, 0), 2),
+            ((3, 333, 66), (3, 333, 126), (0, 2, 1), 16),
+        ],
+        ids=str,
+    )
+    def test_a_whole_axis_that_is_longer_fits_shared_memory_or_is_planned_anew(
+        self, shape: Shape, longer: Shape, axes: Shape, element: int
+    ) -> None:
+        forget()
+        for each in (shape, longer):
+            launch = plan(transposition(each, axes, element), 0, 0).launch
+            assert launch.shared_bytes <= SHARED_BYTES
+            assert launch.block[0] <= 1024
+
     def test_another_profile_is_another_plan(self) -> None:
         problem = transposition((8192, 8192), (1, 0), 4)
         tiles = replace(H200, tile_share=dict.fromkeys(ELEMENT_SIZES, 9.0))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from cornerturn.kernels.grid import SHARED_BYTES
 from cornerturn.kernels.production.axes import SECTOR, MoveAxis
 from cornerturn.kernels.production.box import WORD, Box
 from cornerturn.op.gpu.counts import wavefronts_per_request
@@ -100,6 +101,8 @@ def padded(box: Box) -> Box:
     best, fewest = box, math.inf
     tried = [(0, None), *((pad, place) for pad in pads for place in box.paddable)]
     for one in (replace(box, pad=pad, padded=place, skew=skew) for pad, place in tried for skew in skews):
+        if one.shared_bytes > SHARED_BYTES:
+            continue
         stores, loads = wavefronts_per_request(one)
         wavefronts = stores / one.shared_unit + loads / (one.element * one.pack)
         if wavefronts < 0.97 * fewest:  # less is not worth more shared memory

@@ -66,7 +66,7 @@ def by_permute(move: Move, profile: Profile) -> Iterator[Candidate]:
         return _cost(box, counts_of(box, GUESSED_LINES if box.direct else GUESSED_WAVEFRONTS), move, profile).seconds
 
     def fastest(boxes: Sequence[Box], count: int) -> list[Box]:
-        different = {(box.chunks, box.threads, box.direct): box for box in boxes if _is_legal(box)}
+        different = {(box.chunks, box.threads, box.direct): box for box in boxes if is_legal(box)}
         return sorted(different.values(), key=guessed)[:count]
 
     plain = [Box(move.element, axes, chunks, move.x, move.y, kept=kept) for chunks in chunks_of(move.element, axes)]
@@ -89,7 +89,7 @@ def _cost(box: Box, counts: Counts, move: Move, profile: Profile) -> Cost:
     return cost_of(counts, move.nbytes, box.along_x, len(box.numbered), box.direct, profile.rates)
 
 
-def _is_legal(box: Box) -> bool:
+def is_legal(box: Box) -> bool:
     """Return whether a box can be launched, and compiled within reason."""
     steps = 0 if box.direct or box.reads_runs else box.read.steps
     return max(steps, box.write.steps) <= MOST_STEPS and box.shared_bytes <= SHARED_BYTES and box.blocks <= MAX_BLOCKS

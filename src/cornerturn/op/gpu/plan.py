@@ -15,7 +15,7 @@ from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.kernels.production.permute import permute, relaunched
 from cornerturn.kernels.production.profile import Profile
-from cornerturn.op.gpu.candidates import CANDIDATES
+from cornerturn.op.gpu.candidates import CANDIDATES, is_legal
 from cornerturn.op.gpu.choice import Choice
 from cornerturn.op.gpu.cost import copy_seconds
 from cornerturn.op.gpu.move import Move
@@ -62,7 +62,13 @@ def plan(problem: Problem, x: int, y: int, profile: Profile = H200) -> Productio
     else:
         axes = tuple(reversed(move.axes))
         chunks = tuple(map(_rescaled, known.box.chunks, known.box.axes, axes))
-        production = known.laid_over(replace(known.box, axes=axes, chunks=chunks))
+        box = replace(known.box, axes=axes, chunks=chunks)
+        # The box has grown with a whole axis, which may be twice as long.
+        grown = any(chunk > before for chunk, before in zip(chunks, known.box.chunks, strict=True))
+        if grown and not is_legal(box):
+            production = choose(problem, x, y, profile).candidates[0].make()
+        else:
+            production = known.laid_over(box)
     _check_blocks(production.launch.grid[0])
     return production
 
