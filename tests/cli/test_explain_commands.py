@@ -98,7 +98,7 @@ def test_trace_takes_the_first_block_where_none_is_given():
         ("explain naive --json x.json", "--json is about --move"),
         ("explain --move 3x4 --json nowhere/x.json", "nowhere"),
         ("explain --move 3x4 --element-bytes 0", "0 is not in the range"),
-        ("explain --move large", "unknown move 'large': give a shape and the order of its axes"),
+        ("explain --move large", "unknown move: got 'large'; give a shape and axes"),
         ("explain --move 1048576x1048577 --element-bytes 1", "and at most 1 TiB is supported"),
         (f"explain --move {'2x' * 32}2", "x has 33 axes, and at most 32"),
         ("trace naive --block 0,0", "Missing option '--thread'"),

@@ -115,7 +115,7 @@ class TestBuild:
         [
             (["--arch", "sm_12x"], "unknown architecture 'sm_12x'"),
             (["--element-bytes", "2"], "--element-bytes is about --move: give a move, or omit it"),
-            (["--move", "large"], "unknown move 'large'"),
+            (["--move", "large"], "unknown move: got 'large'"),
             (["--move", "1048576x1048576"], "at most 1 TiB is supported"),
             (["--family", "cutie"], "unknown family 'cutie': did you mean 'cute'?"),
         ],

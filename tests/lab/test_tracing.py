@@ -52,7 +52,7 @@ def test_the_threads_of_a_block_move_each_element_once_to_where_it_belongs(kerne
         assert printed(trace_view(followed))[-1]
         arrivals = list(followed.arrivals())
         loads = [value for step in followed.steps if (step.memory, step.kind) == ("x", "load") for value in step.values]
-        if not kernel.name.startswith("ragged"):  # there a thread reads more than it needs, and may write nothing
+        if not kernel.name.startswith(("ragged", "permute")):  # there a thread may read more elements than it writes
             assert arrivals
             assert len(loads) == len(arrivals)
         arrived += [place for _, place, _ in arrivals]

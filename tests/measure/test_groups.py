@@ -52,9 +52,16 @@ def test_other_names_are_refused(text):
         parse_case(text)
 
 
-@pytest.mark.parametrize("text", ["", "8x8:0", "large", "models"])
-def test_a_move_is_one_case(text):
-    message = f"unknown move {text!r}: give a shape and the order of its axes, such as 8192x8192, "
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        *((text, "unknown move") for text in ("", "large", "models", "8x8[9:]")),
+        *((text, "axes must name each of the 2 axes once, from 0 to 1") for text in ("8x8:0", "8x8:0,0", "8x8:1,2")),
+        *((text, "every extent must be at least 1") for text in ("0x5", "5x0:1,0")),
+    ],
+)
+def test_a_move_is_one_case(text, rule):
+    message = f"{rule}: got {text!r}; give a shape and axes, such as 8192x8192, "
     with pytest.raises(UsageError, match=re.escape(message)):
         parse_move(text)
 

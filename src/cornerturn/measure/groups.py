@@ -156,7 +156,22 @@ def parse_move(text: str) -> Case:
     """
     if case := _named(text):
         return case
-    raise UsageError(f"unknown move {text!r}: give a shape and the order of its axes, such as {_EXAMPLES}")
+    shown = text if len(text) <= 60 else f"{text[:57]}..."
+    raise UsageError(f"{_fault(text) or 'unknown move'}: got {shown!r}; give a shape and axes, such as {_EXAMPLES}")
+
+
+def _fault(text: str) -> str | None:
+    """Return the rule that a move breaks which is written as one."""
+    written = re.fullmatch(r"(?P<shape>\d+(x\d+)*)(:(?P<axes>\d+(,\d+)*))?", text)
+    if written is None:
+        return None
+    shape = [int(extent) for extent in written["shape"].split("x")]
+    if 0 in shape:
+        return "every extent must be at least 1"
+    axes = [int(axis) for axis in written["axes"].split(",")] if written["axes"] else []
+    if axes and sorted(axes) != list(range(len(shape))):
+        return f"axes must name each of the {len(shape)} axes once, from 0 to {len(shape) - 1}"
+    return None
 
 
 CPU_BYTES = 128 << 20

@@ -92,7 +92,6 @@ def test_the_special_kernels_of_a_move(shape: Shape, axes: Shape, kernels: tuple
 @pytest.mark.parametrize(
     ("by", "limit", "shape"),
     [
-        (by_tile, {"least_tiled": {2: 1 << 20}}, (256, 256)),
         (by_tile, {"tile_bytes": 1024}, (256, 512)),
         (by_tile, {"ragged_tile_bytes": 1024}, (257, 512)),
         (by_weave, {"weave_units": 1000}, (1600, 3)),

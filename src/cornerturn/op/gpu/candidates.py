@@ -166,7 +166,7 @@ def _measured(
     name: str, move: Move, profile: Profile, share: float, more: float, make: Callable[[], Production]
 ) -> Candidate:
     seconds = copy_seconds(move.nbytes, profile.rates) / share + more
-    return Candidate(name, seconds, make, f"kernel of its own: {share:.2f} of a long copy")
+    return Candidate(name, seconds, make, f"kernel of its own: {share:.2f} of the copy if large")
 
 
 @dataclass(frozen=True, slots=True)
