@@ -17,7 +17,7 @@ from ...emulated_move import moved_axes
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=300)
 def test_any_box_moves_its_array(seed: int) -> None:
     move_box(any_box(random.Random(seed)))
 

@@ -140,35 +140,35 @@ def wavefronts_per_request(box: Box) -> tuple[float, float]:
 
     Where units are gathered from x itself: 0, and the lines that a load touches.
     """
-    gathered = _gathered(box)
+    first = gathered(box, SAMPLED_THREADS)
     if box.direct:
-        at = gathered @ np.array([box.axes[a][1] for a in box.boxed])
+        at = first @ np.array([box.axes[a][1] for a in box.boxed])
         return 0.0, _mean_over_warps(at, lambda lanes: len(np.unique(lanes // LINE)))
     width = box.pack * box.element
-    loads = _mean_over_warps(_places(box, gathered), lambda lanes: _wavefronts(lanes, width))
+    loads = _mean_over_warps(shared_places(box, first), lambda lanes: _wavefronts(lanes, width))
     if box.reads_runs:
         return 1.0, loads
-    at = _coordinates(box.read.thread, len(box.boxed), SAMPLED_THREADS * box.read.unit)[:: box.read.unit]
-    return _mean_over_warps(_places(box, at)[:, None], lambda lanes: _wavefronts(lanes, box.shared_unit)), loads
+    at = coordinates(box.read.thread, len(box.boxed), SAMPLED_THREADS * box.read.unit)[:: box.read.unit]
+    return _mean_over_warps(shared_places(box, at)[:, None], lambda lanes: _wavefronts(lanes, box.shared_unit)), loads
 
 
-def _gathered(box: Box) -> NDArray[np.int64]:
+def gathered(box: Box, most_threads: int) -> NDArray[np.int64]:
     """Return where each element lies that the first threads gather first: threads x elements of a unit x axes."""
     axes, unit, phase = len(box.boxed), box.write.unit, box.write
     if not phase.run_units:
-        count = min(phase.threads, SAMPLED_THREADS) * unit
-        return _coordinates(phase.thread, axes, count).reshape(-1, unit, axes)
-    threads = np.arange(min(phase.threads, SAMPLED_THREADS))
+        count = min(phase.threads, most_threads) * unit
+        return coordinates(phase.thread, axes, count).reshape(-1, unit, axes)
+    threads = np.arange(min(phase.threads, most_threads))
     run: list[Digit] = [(b, box.extents[b], 1) for b in box.y_run]
-    of_run = _coordinates(run, axes, box.y_length)[
+    of_run = coordinates(run, axes, box.y_length)[
         ((threads % phase.run_units)[:, None] * unit + np.arange(unit)) % box.y_length
     ]
-    others = _coordinates(phase.thread, axes, threads[-1] // phase.run_units + 1)[threads // phase.run_units]
+    others = coordinates(phase.thread, axes, threads[-1] // phase.run_units + 1)[threads // phase.run_units]
     both: NDArray[np.int64] = of_run + others[:, None]
     return both
 
 
-def _coordinates(digits: Sequence[Digit], axes: int, count: int) -> NDArray[np.int64]:
+def coordinates(digits: Sequence[Digit], axes: int, count: int) -> NDArray[np.int64]:
     """Return the coordinates that the first numbers mean: count x axes."""
     number = np.arange(min(count, math.prod(radix for _, radix, _ in digits)))
     at = np.zeros((len(number), axes), np.int64)
@@ -178,7 +178,8 @@ def _coordinates(digits: Sequence[Digit], axes: int, count: int) -> NDArray[np.i
     return at
 
 
-def _places(box: Box, at: NDArray[np.int64]) -> NDArray[np.int64]:
+def shared_places(box: Box, at: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the bytes in shared memory at which elements lie, by their coordinates along the last axis."""
     places: NDArray[np.int64] = at @ np.array(box.pitches) + at[..., 0] // box.write_unit * box.skew
     return places
 
