@@ -258,3 +258,15 @@ assert len(os.listdir({str(tmp_path)!r})) == 1
 """
     subprocess.run([sys.executable, "-c", code], check=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_system_that_is_read_only_leaves_nothing_to_remove(tmp_path, monkeypatch):
+    def refused(self, *arguments, **options):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "open", refused)
+    monkeypatch.setattr(Path, "unlink", refused)
+    with pytest.raises(OSError, match="Read-only") as caught, files.appearing(tmp_path / "entry"):
+        pass
+    assert caught.value.__context__ is None
+    assert not any(temporary.parent == tmp_path for _, temporary in files._unfinished)

@@ -10,7 +10,7 @@ import stat
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -226,7 +226,7 @@ def appearing(target: Path) -> Iterator[IO[bytes]]:
             yield file
         temporary.replace(target)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         _unfinished.discard((os.getpid(), temporary))  # not before it is gone: another signal may come
         raise
     _unfinished.discard((os.getpid(), temporary))
@@ -241,7 +241,12 @@ def _remove_unfinished() -> None:
     """Remove what a signal left that came between the making of a file and the block that would have removed it."""
     for process, temporary in list(_unfinished):
         if process == os.getpid():  # a fork leaves its parent's alone
-            temporary.unlink(missing_ok=True)
+            _remove(temporary)
+
+
+def _remove(temporary: Path) -> None:
+    with suppress(OSError):  # of a file system that is read-only, where it never was
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

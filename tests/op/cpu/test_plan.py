@@ -59,6 +59,6 @@ def test_rank_and_strides_of_any_kind_have_a_plan() -> None:
 def test_explained_plan_says_what_why_and_how() -> None:
     text = str(explain_plan(np.zeros((8, 2048, 32, 128), np.float16), (0, 2, 1, 3)))
     assert "8 x 32 x 2048 x 16 elements of 16 bytes" in text
-    assert "runs of bytes stay together" in text
+    assert "ways, as predicted" in text
     for name in ("runs", "records_16", NUMPY_COPY, "predicted"):
         assert name in text

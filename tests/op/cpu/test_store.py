@@ -22,10 +22,10 @@ def right(dtype="u4"):
 """
 
 
-def run_python(program: str, cache: Path, *arguments: str, options: tuple[str, ...] = ()) -> str:
+def run_python(program: str, cache: Path, *arguments: str, options: tuple[str, ...] = (), before: str = MOVE) -> str:
     path = os.pathsep.join(filter(None, sys.path))
     environment = {**os.environ, "PYTHONPATH": path, "NUMBA_NUM_THREADS": "2", "CORNERTURN_CACHE": str(cache)}
-    command = [sys.executable, *options, "-c", MOVE + textwrap.dedent(program), *arguments]
+    command = [sys.executable, *options, "-c", before + textwrap.dedent(program), *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
@@ -160,6 +160,23 @@ def test_a_child_forked_while_a_kernel_is_compiled(tmp_path: Path, delay: float)
         options=("-W", "ignore::DeprecationWarning"),
     )
     assert output == "0 True\n"
+
+
+def test_a_subinterpreter_leaves_it_to_numpy(tmp_path: Path) -> None:
+    interpreters = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    pytest.importorskip(interpreters)
+    output = run_python(
+        f"""
+        import sys
+        import {interpreters} as interpreters
+        interpreters.run_string(interpreters.create(), sys.argv[1] + "print(right())")
+        """,
+        tmp_path,
+        MOVE,
+        options=("-W", "ignore"),
+        before="",  # NumPy is for one interpreter per process
+    )
+    assert output == "True\n"
 
 
 def test_several_threads_wait_for_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

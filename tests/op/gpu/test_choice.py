@@ -1,13 +1,14 @@
 """What a user reads of the GPU planner: the table of candidates, and the same as numbers."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.op.gpu.candidates import Candidate
-from cornerturn.op.gpu.choice import NAME_COLUMNS, WIDTH, Choice
+from cornerturn.op.gpu.choice import LEGEND, NAME_COLUMNS, WIDTH, Choice
+from cornerturn.op.gpu.exact import exact_counts
 from cornerturn.op.gpu.plan import choose
 from cornerturn.op.problem import canonical
 from cornerturn.op.strided_view import c_order
@@ -39,7 +40,7 @@ UNALIGNED = chosen((1000, 60), (1, 0), 4, x=1)
 
 def rows(choice: Choice) -> list[str]:
     """The lines of the table below its headings."""
-    _, table, _ = str(choice).split("\n\n")
+    _, table, *_ = str(choice).split("\n\n")
     return table.splitlines()[2:]
 
 
@@ -115,3 +116,23 @@ def test_the_json_has_every_number() -> None:
     assert (first["counts"]["wavefronts"], first["cost"]["memory"]) == (best.counts.wavefronts, best.cost.memory)
     not_counted = json.loads(json.dumps(MEASURED.to_json()))["candidates"][0]
     assert [not_counted[name] for name in ("box", "threads", "counts", "cost")] == [None] * 4
+
+
+def test_the_fastest_box_is_counted_exactly() -> None:
+    box = PATCHES.candidates[0].box
+    assert box is not None
+    counts = exact_counts(box)
+    heading, *lines = str(PATCHES).split("\n\n")[-1].splitlines()
+    assert heading == "permute 1 x 1 x 16 x 14 x 14 x 3 counts exactly (per request: found/ideal)"
+    assert [line.split()[:3] for line in lines] == [
+        [*field.name.split("_"), f"{getattr(counts, field.name).requests:,}"] for field in fields(counts)
+    ]
+    requests, found, ideal = counts.shared_load
+    assert lines[2].split()[3:] == ["requests", f"{found / requests:.3g}/{ideal / requests:.3g}", "wavefronts"]
+    written = json.loads(json.dumps(PATCHES.to_json()))["candidates"][0]["exact"]
+    assert written["shared_load"] == {"requests": requests, "found": found, "ideal": ideal}
+
+
+def test_what_has_no_box_is_not_counted() -> None:
+    assert str(MEASURED).endswith(LEGEND[-1])
+    assert all(one["exact"] is None for one in MEASURED.to_json()["candidates"])  # type: ignore[attr-defined]

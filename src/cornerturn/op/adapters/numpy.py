@@ -25,8 +25,16 @@ _CALLS_MAX = 4096
 
 
 class _Call(NamedTuple):
-    """How arrays of one layout are moved: normal axes, the result's shape, and what to call, None for NumPy's copy."""
+    """How arrays of one layout are moved.
 
+    Attributes:
+        given: the axes as they were given.
+        axes: the same, normal.
+        shape: of the result.
+        launch: what to call; None where NumPy copies.
+    """
+
+    given: Any
     axes: tuple[int, ...]
     shape: tuple[int, ...]
     launch: engine.Reference | None
@@ -53,8 +61,8 @@ def known(x: AnyArray, axes: Any, out: Any) -> AnyArray | None:
             return None
         key = (x.shape, x.strides, x.dtype, axes, out.shape, out.strides, out.dtype)
     try:
-        order, shape, launch = _calls[key]
-        if axes is not None:
+        given, order, shape, launch = _calls[key]
+        if axes is not given:
             tuple(map(index, axes))  # 1.0 finds what 1 did
     except (KeyError, TypeError):
         return None
@@ -130,7 +138,7 @@ def _remember(x: AnyArray, axes: Any, out: Any, order: tuple[int, ...], plan: Pl
     if len(_calls) >= _CALLS_MAX:
         _calls.clear()
     with suppress(TypeError):  # axes of a kind that has no hash
-        _calls[key] = _Call(order, tuple(x.shape[axis] for axis in order), launch)
+        _calls[key] = _Call(axes, order, tuple(x.shape[axis] for axis in order), launch)
 
 
 def _same_elements(view: AnyArray, out: AnyArray) -> bool:

@@ -17,13 +17,13 @@ from cornerturn.op.problem import Axis, Problem
 
 ENGINE_NANOSECONDS = 1000  # a call of the engine, beyond what one of NumPy takes
 WAYS = 8  # lines that a set of the first cache holds, at least
-LAST_SHARE = 8  # of the second cache's size
+LAST_SHARE = 16  # of the second cache's size
 NUMPY_NANOSECONDS = 0.31  # per element
 NUMPY_RUN_NANOSECONDS = 8
 BOX_NANOSECONDS = 6
 RUN_NANOSECONDS = 2.5  # per run that leaves scratch memory
 SCRATCH_NANOSECONDS = 0.3  # per line that leaves it
-SPILL_NANOSECONDS = 0.5  # per line of a box that the first cache does not hold, and as much again for two
+SPILL_NANOSECONDS = 0.8  # per line of a box that the first cache does not hold, and as much again for two
 
 
 class LineCost(NamedTuple):
@@ -115,7 +115,7 @@ def numpy_nanoseconds(problem: Problem) -> float:
     item, nbytes, elements = problem.itemsize, 2 * problem.nbytes, math.prod(problem.shape)
     *_, inner = problem.axes or (Axis(1, item, item),)
     stays = inner.stride_in == inner.stride_out == item
-    each = item / 25 if stays else NUMPY_NANOSECONDS
+    each = item / LINE_BYTES if stays else NUMPY_NANOSECONDS
     level = _level(nbytes)
     moved = 0.0
     if nbytes > cache_bytes(1):

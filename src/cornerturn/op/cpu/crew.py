@@ -18,7 +18,7 @@ Work = Callable[[], None]
 
 _WAIT_SECONDS = 2e-4
 _WAIT_SHARE = 0.25
-_ALONE_MAX = 64
+_ALONE_MIN, _ALONE_MAX = 8, 256
 
 
 def share(work: Work, helpers: int, stop: Work) -> float:
@@ -69,7 +69,7 @@ class Patience:
 
     def __init__(self) -> None:
         self._alone = 0  # jobs that are still to be done without help
-        self._next = 1  # and how many it will be the next time
+        self._next = _ALONE_MIN  # and how many it will be the next time
 
     def asks(self) -> bool:
         """Return whether to ask for help with the next job."""
@@ -84,7 +84,7 @@ class Patience:
             self._alone = self._next
             self._next = min(2 * self._next, _ALONE_MAX)
         else:
-            self._next = max(1, self._next // 2)
+            self._next = max(_ALONE_MIN, self._next // 2)
 
 
 class _Part:

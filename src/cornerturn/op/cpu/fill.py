@@ -25,6 +25,7 @@ from cornerturn.op.cpu.job import (
 from cornerturn.op.cpu.vectors import (
     VECTOR,
     compiled,
+    copy_bytes,
     copy_run,
     fence,
     gather_vector,
@@ -146,9 +147,14 @@ def runs() -> Callable[..., None]:
     def fill(source: int, target: int, job: int) -> None:
         nbytes, stream = number(job, RUN_BYTES), number(job, STREAM)
         loop, end = number(job, LOOPS_AT), number(job, LOOPS_AT) + 2 * number(job, LOOPS)
-        while loop < end:
-            copy_run(source + number(job, loop), target + number(job, loop + 1), nbytes, stream)
-            loop += 2
+        if stream:
+            while loop < end:
+                copy_run(source + number(job, loop), target + number(job, loop + 1), nbytes, 1)
+                loop += 2
+        else:
+            while loop < end:
+                copy_bytes(source + number(job, loop), target + number(job, loop + 1), nbytes)
+                loop += 2
 
     return _kernel("runs", fill)
 

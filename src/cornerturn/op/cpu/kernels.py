@@ -282,7 +282,7 @@ def _runs_record() -> KernelRecord:
         return fill.runs()
 
     def nanoseconds(box: Box) -> float:
-        return box.elements(box.rest(box.record)) * (1.5 + box.record_bytes / LINE_BYTES)
+        return box.elements(box.rest(box.record)) * (1.5 + 0.6 * box.record_bytes / LINE_BYTES)
 
     def filling(box: Box, scratch: bool) -> Filling:
         return Filling(_pairs(box, box.rest(box.record), box.strides_out), ())

@@ -9,6 +9,7 @@ package's cache, named after all that decides its code, and it counts only if it
 
 import concurrent.futures.thread  # noqa: F401  holds a lock during a fork, as logging does: see _before_fork
 import hashlib
+import importlib
 import logging  # noqa: F401
 import os
 import pickle
@@ -18,6 +19,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,8 @@ def kernel(name: str) -> Kernel | None:
     Raises:
         BaseException: what a handler of signals raises meanwhile; the next call goes on where this one stopped.
     """
+    if not _in_main_interpreter():
+        return None
     if name not in _kernels and name not in _workers:
         worker = threading.Thread(target=_prepare, args=(name,), daemon=True)
         try:
@@ -59,6 +63,16 @@ def kernel(name: str) -> Kernel | None:
     while name not in _kernels:  # joining a thread is not safe from handlers of signals
         time.sleep(POLL_SECONDS)
     return _kernels[name]
+
+
+@cache
+def _in_main_interpreter() -> bool:
+    """Return whether this is the interpreter that the process began with: in no other one can Numba compile."""
+    for name in ("_interpreters", "_xxsubinterpreters"):  # of Python 3.13 and of earlier ones
+        with suppress(ImportError):
+            interpreters = importlib.import_module(name)
+            return bool(interpreters.get_current() == interpreters.get_main())
+    return True
 
 
 def turned_off() -> bool:

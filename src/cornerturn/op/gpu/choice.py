@@ -2,10 +2,11 @@
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import zip_longest
 
 from cornerturn.op.gpu.candidates import Candidate
+from cornerturn.op.gpu.exact import ExactCounts, exact_counts
 from cornerturn.op.problem import Problem
 
 WIDTH = 110
@@ -53,6 +54,7 @@ class Choice:
                     "threads": one.box and one.box.threads,
                     "counts": one.counts and asdict(one.counts),
                     "cost": one.cost and asdict(one.cost),
+                    "exact": one.box and _by_place(exact_counts(one.box)),
                 }
                 for one in self.candidates
             ],
@@ -60,7 +62,21 @@ class Choice:
 
     def __str__(self) -> str:
         rows = dict.fromkeys(self._row(one) for one in self.candidates)  # those that look the same once
-        return "\n".join((*self._heading(), "", *_table(_HEADINGS, list(rows)), "", *LEGEND))
+        return "\n".join((*self._heading(), "", *_table(_HEADINGS, list(rows)), "", *LEGEND, *self._exactly()))
+
+    def _exactly(self) -> list[str]:
+        """Return what the fastest box counts, below a line that says so."""
+        first = next((one for one in self.candidates if one.box), None)
+        if first is None or first.box is None:
+            return []
+        lines = ["", *textwrap.wrap(f"{_name(first)} counts exactly (per request: found/ideal)", WIDTH)]
+        for place, traffic in _by_place(exact_counts(first.box)).items():
+            requests = traffic["requests"]
+            if requests:
+                unit = "sectors" if place.startswith("global") else "wavefronts"
+                each = "/".join(f"{traffic[key] / requests:.3g}" for key in ("found", "ideal"))
+                lines.append(f"  {place.replace('_', ' '):<12}  {requests:>15,} requests  {each:>9} {unit}")
+        return lines
 
     def _heading(self) -> list[str]:
         problem = self.problem
@@ -80,7 +96,7 @@ class Choice:
             return one.name, "", *times, *[""] * 4, one.why
         counts, kilobytes = one.counts, one.box.volume * one.box.element / 1024
         return (
-            f"{_kernel(one)} {' x '.join(map(str, reversed(one.box.chunks)))}",
+            _name(one),
             str(one.box.threads),
             *times,
             f"{counts.blocks:,}",
@@ -96,6 +112,15 @@ _HEADINGS = ("candidate", "threads", "us", "of copy", "blocks", "sectors x", "se
 
 def _kernel(one: Candidate) -> str:
     return one.name.split()[0]
+
+
+def _name(one: Candidate) -> str:
+    """Return the kernel and the box, in y's order."""
+    return f"{_kernel(one)} {' x '.join(map(str, reversed(one.box.chunks)))}" if one.box else one.name
+
+
+def _by_place(counts: ExactCounts) -> dict[str, dict[str, int]]:
+    return {field.name: getattr(counts, field.name)._asdict() for field in fields(counts)}
 
 
 def _bytes(count: int) -> str:

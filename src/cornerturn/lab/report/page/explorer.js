@@ -164,7 +164,7 @@ class Explorer {
       if (own) keepInView(this.timeline, button);
     }
     if (!step) {
-      this.now.replaceChildren("This warp touches no memory: it lies outside of the matrix.");
+      this.now.replaceChildren("This warp touches no memory: it is outside the matrix.");
       this.hardware.replaceChildren();
       this.draw();
       return;

@@ -63,7 +63,7 @@ function wayView(kernel, steps, at, warp, lane) {
   const name = `The way of thread ${threadName(kernel, warp * WARP + lane)}`;
   const heading = element("h3", {}, name, element("small", {}, ` lane ${lane} of warp ${warp}`));
   const way = wayOf(kernel, steps, lane);
-  if (!way.length) return [heading, element("p", {}, "It touches no memory: it lies outside of the matrix.")];
+  if (!way.length) return [heading, element("p", {}, "It touches no memory: it is outside the matrix.")];
   return [
     heading,
     element(
