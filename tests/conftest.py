@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# No test asserts a time, and an example may compile a kernel.
-settings.register_profile("untimed", deadline=None)
+# No test asserts a time, and an example may compile a kernel. CI draws the same examples each time.
+settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
 
 # A shell without job control starts what it puts in the background with SIGINT ignored, and children inherit that:

@@ -149,7 +149,7 @@ def test_a_repeated_call_on_a_numpy_array_takes_only_the_steps_of_its_walk():
     transpose(x)  # imports, plans and compiles
     entered = entered_by(lambda: transpose(x))
     assert entered - steps_and_records(0) == set()
-    assert "op/cpu/engine.py" in entered
+    assert {"op/transpose.py", "op/adapters/numpy.py"} <= entered
 
 
 @pytest.fixture
