@@ -6,6 +6,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.ma import MaskedArray  # which NumPy would import in a call, and no fork wait for
 
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters.adapter import MainMemory
@@ -84,7 +85,7 @@ class NumpyAdapter(MainMemory):
 
     def check_input(self, x: AnyArray) -> None:
         """Refuse masks, objects, and more axes than the engines take."""
-        if isinstance(x, np.ma.MaskedArray):
+        if isinstance(x, MaskedArray):
             raise UsageError("a masked array would lose its mask: transpose x.data and x.mask each on its own")
         if x.dtype.hasobject:
             raise UsageError(f"elements must be plain bytes: dtype {x.dtype} holds references; use numpy.transpose")
@@ -92,7 +93,7 @@ class NumpyAdapter(MainMemory):
 
     def check_writable(self, out: AnyArray) -> None:
         """Refuse masks, and arrays that are read-only."""
-        if isinstance(out, np.ma.MaskedArray):
+        if isinstance(out, MaskedArray):
             raise UsageError("out must not be a masked array, whose mask would stay as it is: pass out.data")
         if not out.flags.writeable:
             raise UsageError("out is read-only: pass a writable array")

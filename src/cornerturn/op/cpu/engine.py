@@ -87,8 +87,7 @@ def thread_count() -> int:
 
     Never more than there are processors for this process.
     """
-    import numba
-
+    numba = store.imported()
     # get_num_threads starts Numba's own threads, which nobody needs before somebody has set a number
     parallel = sys.modules.get("numba.np.ufunc.parallel")
     is_set = parallel is not None and parallel._is_initialized

@@ -75,6 +75,14 @@ def _in_main_interpreter() -> bool:
     return True
 
 
+@cache
+def imported() -> Any:
+    """Return Numba, imported while no process forks: a child would inherit the locks of half imported modules."""
+    with _at_it:
+        import numba
+    return numba
+
+
 def turned_off() -> bool:
     """Return whether ``NUMBA_DISABLE_JIT`` turns compiling off."""
     numba = sys.modules.get("numba")
