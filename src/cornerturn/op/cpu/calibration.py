@@ -70,7 +70,7 @@ def _measured(kernel: store.Kernel) -> float:
 
 def _processor() -> str:
     """Return the processor's model and caches."""
-    name = platform.processor() or platform.machine()
+    name = platform.machine()  # processor() asks a program, under a lock that a fork would leave locked
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
