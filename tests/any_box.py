@@ -28,7 +28,7 @@ def any_box(rng: random.Random, most_bytes: int = 8192) -> Box:
     """Return a box that can be launched, over an array of at most about ``most_bytes`` bytes."""
     while True:
         box = _any_box(rng, most_bytes)
-        steps = max(0 if box.direct or box.reads_runs else box.read.steps, box.write.steps)
+        steps = max(0 if box.direct else box.read.steps, box.write.steps)
         if box.blocks <= MOST_BLOCKS and steps <= MOST_STEPS and box.shared_bytes <= SHARED_BYTES:
             return box
 
@@ -44,6 +44,8 @@ def _any_box(rng: random.Random, most_bytes: int) -> Box:
         x,
         y,
         most_threads=rng.choice((32, 64, 128, 256, 512)),
+        mirrored=rng.choice((None, None, True)),
+        widest=rng.choice((4, 8, 16, 16, 16)),
         direct=rng.random() < 0.15,
         kept=rng.random() < 0.3,
         along_x=rng.random() < 0.3,

@@ -77,31 +77,20 @@ struct Arguments {
     BlockAxis axis[Box::Numbered::SIZE + 1];
 };
 
-// A coordinate in the box, of each axis.
+// A coordinate in the box, of each axis; and the number of a window of a run, where threads count these.
 struct Place {
-    int at[AXES];
+    int at[AXES + 1];
 };
 
-// Where a thread of a phase begins: its unit's first element. RUN_UNITS: runs do not divide into units, so that each run's
-// last unit goes beyond it.
+// Where a thread of a phase begins: its unit's first element, or its window.
 template <class Phase>
 __device__ Place thread_place() {
     Place place = {};
-    int e = threadIdx.x * Phase::UNIT;
-    if constexpr (Phase::RUN_UNITS != 0) {
-        e = threadIdx.x / Phase::RUN_UNITS;
-        int of_run = (threadIdx.x - e * Phase::RUN_UNITS) * Phase::UNIT;
-#pragma unroll
-        for (int axis = 0; axis < Phase::SPAN; ++axis) {
-            const int rest = of_run / Box::Chunk::at(axis);
-            place.at[axis] = of_run - rest * Box::Chunk::at(axis);
-            of_run = rest;
-        }
-    }
+    int e = threadIdx.x * (Phase::WINDOWS ? 1 : Phase::UNIT);
 #pragma unroll
     for (int d = 0; d < Phase::ThreadAxis::SIZE; ++d) {
         const int rest = e / Phase::ThreadExtent::at(d);
-        place.at[Phase::ThreadAxis::at(d)] = (e - rest * Phase::ThreadExtent::at(d)) * Phase::ThreadStride::at(d);
+        place.at[Phase::ThreadAxis::at(d)] += (e - rest * Phase::ThreadExtent::at(d)) * Phase::ThreadStride::at(d);
         e = rest;
     }
     return place;
@@ -142,10 +131,12 @@ __device__ i64 y_hop(const Arguments& a, int s) {
         if (step_along<Phase>(s, axis)) hop += step_along<Phase>(s, axis) * y_stride(a, axis);
     return hop;
 }
-// Where an element of the box lies in shared memory: SKEW moves each further unit of y along by that many bytes, so that
-// threads that gather neighbouring units meet different banks.
+// SKEW moves each further unit of y along in shared memory by that many bytes, so that threads that gather neighbouring
+// units meet different banks.
+__device__ constexpr int shared_skew(int at) { return Box::SKEW ? at / Box::Write::UNIT * Box::SKEW : 0; }
+// Where an element of the box lies in shared memory.
 __device__ constexpr int shared_place(const Place& place) {
-    int at = Box::SKEW ? place.at[0] / Box::Write::UNIT * Box::SKEW : 0;
+    int at = shared_skew(place.at[0]);
 #pragma unroll
     for (int axis = 0; axis < AXES; ++axis) at += place.at[axis] * Box::Pitch::at(axis);
     return at;
@@ -158,13 +149,38 @@ __device__ constexpr Place step_place(int s, const Place& from) {
 }
 
 // Whether the element is within the array, which may end inside of the box; `skip` is an axis that is looked at later.
+// Steps may lead beyond the box along some axes.
 template <class Phase>
 __device__ bool inside(const Place& place, const int (&limit)[AXES], int s, int skip = -1) {
     bool is = true;
 #pragma unroll
     for (int axis = 0; axis < AXES; ++axis)
-        if (Box::Edge::at(axis) && axis != skip) is = is && place.at[axis] + step_along<Phase>(s, axis) < limit[axis];
+        if ((Box::Edge::at(axis) || Phase::Beyond::at(axis)) && axis != skip)
+            is = is && place.at[axis] + step_along<Phase>(s, axis) < limit[axis];
     return is;
+}
+
+template <class Phase>
+__device__ bool in_box(const Place& place, int s) {
+    bool is = true;
+#pragma unroll
+    for (int axis = 0; axis < AXES; ++axis)
+        if (Phase::Beyond::at(axis)) is = is && place.at[axis] + step_along<Phase>(s, axis) < Box::Chunk::at(axis);
+    return is;
+}
+
+// Likewise, whether a run is within the array.
+template <class Phase, class Run>
+__device__ bool run_inside(const Place& place, const int (&limit)[AXES], int s) {
+    return inside<Phase>(place, limit, s, Run::LAST);
+}
+
+// Bytes of a run that are within the array: only its last axis may end early.
+template <class Run>
+__device__ int run_bytes(const int (&limit)[AXES]) {
+    const int length =
+        Box::Edge::at(Run::LAST) ? limit[Run::LAST] * (Run::LENGTH / Box::Chunk::at(Run::LAST)) : Run::LENGTH;
+    return (length - 1) * Run::STEP + E;
 }
 
 // Element i of each of N pieces that hold PACK elements: N * E bytes.
@@ -237,94 +253,48 @@ __device__ void read_units(const u8* x, u8* box, const int (&limit)[AXES], const
     }
 }
 
-// The coordinates of the first element of run r: runs are numbered along Axis, fastest first.
-template <class Runs>
-__device__ Place run_place(int r) {
-    Place place = {};
-#pragma unroll
-    for (int d = 0; d < Runs::Axis::SIZE; ++d) {
-        const int axis = Runs::Axis::at(d), rest = r / Box::Chunk::at(axis);
-        place.at[axis] = r - rest * Box::Chunk::at(axis);
-        r = rest;
-    }
-    return place;
-}
-
-// How many elements of a run are within the array: only its last axis may end early.
-template <class Runs>
-__device__ int run_length(const int (&limit)[AXES]) {
-    return Box::Edge::at(Runs::LAST) ? limit[Runs::LAST] * (Runs::LENGTH / Box::Chunk::at(Runs::LAST)) : Runs::LENGTH;
-}
-template <class Runs>
-__device__ bool run_inside(const Place& place, const int (&limit)[AXES]) {
-    bool is = true;
-#pragma unroll
-    for (int axis = 0; axis < AXES; ++axis)
-        if (Box::Edge::at(axis) && axis != Runs::LAST) is = is && place.at[axis] < limit[axis];
-    return is;
-}
-
-// The 16 bytes that begin `bytes` (0 to 15) into low:high.
-__device__ Piece<16> shifted(Piece<16> low, Piece<16> high, u32 bytes) {
-    u32 w[8] = {low.w[0], low.w[1], low.w[2], low.w[3], high.w[0], high.w[1], high.w[2], high.w[3]};
-#pragma unroll
-    for (int i = 0; i < 6; ++i) w[i] = bytes & 8 ? w[i + 2] : w[i];
-#pragma unroll
-    for (int i = 0; i < 5; ++i) w[i] = bytes & 4 ? w[i + 1] : w[i];
-    Piece<16> unit;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) unit.w[i] = __funnelshift_r(w[i], w[i + 1], 8 * bytes);
-    return unit;
-}
-
-// Runs of x that begin at any element, to shared memory, where they begin on units: two aligned units make one.
+// Runs of x that begin at any element, by aligned units: shared memory holds them as x does, modulo what a store takes.
 __device__ void read_runs(const u8* x, const u8* x_begin, u8* box, const int (&limit)[AXES], const Arguments& a) {
-    using Runs = Box::ReadRuns;
-    constexpr int UNITS = (Runs::LENGTH * E + 15) / 16, LANES = Runs::LANES, GROUPS = Box::THREADS / LANES;
-    constexpr int ROUNDS = (Runs::COUNT + GROUPS - 1) / GROUPS, TURNS = (UNITS + LANES - 1) / LANES;
-    constexpr int BATCH = TURNS < 4 ? TURNS : 4;
-    const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
-    const int length = run_length<Runs>(limit) * E;
-    const u8 *const lowest = x_begin + a.x_first, *const end = x_begin + a.x_end;
-#pragma unroll(TURNS == 1 && ROUNDS <= 8 ? ROUNDS : 1)
-    for (int round = 0; round < ROUNDS; ++round) {
-        const int r = group + round * GROUPS;
-        if (ROUNDS * GROUPS != Runs::COUNT && r >= Runs::COUNT) break;
-        const Place place = run_place<Runs>(r);
-        const int bytes = run_inside<Runs>(place, limit) ? length : 0;
-        const u8* run = x;
+    using Phase = Box::Read;
+    if (Phase::THREADS < Box::THREADS && threadIdx.x >= Phase::THREADS) return;
+    constexpr int WHOLE = (Box::ReadRun::LENGTH - 1) * Box::ReadRun::STEP + E;
+    const Place place = thread_place<Phase>();
+    const int bytes = run_bytes<Box::ReadRun>(limit);
 #pragma unroll
-        for (int axis = 0; axis < AXES; ++axis) run += place.at[axis] * x_stride(a, axis);
-        u8* const to = box + shared_place(place);
-        const u32 shift = u32(__cvta_generic_to_global(run)) % 16;
-        const u8* const aligned = run - shift;
-        const bool owned = aligned >= lowest && aligned + (bytes + 31) / 16 * 16 <= end;  // all units are x's own
+    for (int axis = 0; axis < AXES; ++axis) x += place.at[axis] * x_stride(a, axis);
+    // Units that x holds altogether.
+    const u64 first = __cvta_generic_to_global(x_begin) + a.x_first;
+    const u64 count = a.x_end - a.x_first < 16 ? 0 : a.x_end - a.x_first - 15;
+    constexpr int BATCH = Phase::BATCH;
 #pragma unroll
-        for (int first = 0; first < TURNS; first += BATCH) {
-            Piece<16> low[BATCH], high[BATCH];
+    for (int begin = 0; begin < Phase::STEPS; begin += BATCH) {
+        Piece<16> read[BATCH];
 #pragma unroll
-            for (int i = 0; i < BATCH; ++i) {
-                const int k = lane + (first + i) * LANES;
-                low[i] = high[i] = {};  // beyond the array, so that the box is whole
-                if (first + i >= TURNS || 16 * k >= bytes) continue;
-                if (owned) {
-                    low[i] = fetch<16>(aligned + 16 * k);
-                    high[i] = fetch<16>(aligned + 16 * k + 16);
-                }
-            }
+        for (int i = 0; i < BATCH; ++i) {
+            const int s = begin + i;
+            read[i] = {};  // beyond the array, so that the box is whole
+            if (s >= Phase::STEPS) continue;
+            const u8* const run = x + x_hop<Phase>(a, s);
+            const int shift = u32(__cvta_generic_to_global(run)) % 16, k = place.at[AXES] + step_along<Phase>(s, AXES);
+            const u8* const unit = run - shift + 16 * k;
+            if (run_inside<Phase, Box::ReadRun>(place, limit, s) && 16 * k < shift + bytes &&
+                __cvta_generic_to_global(unit) - first < count)
+                read[i] = fetch<16>(unit);
+        }
 #pragma unroll
-            for (int i = 0; i < BATCH; ++i) {
-                const int k = lane + (first + i) * LANES;
-                if (first + i >= TURNS || (UNITS % LANES != 0 && k >= UNITS)) continue;
-                Piece<16> unit = shifted(low[i], high[i], shift);
-                if (!owned && 16 * k < bytes) {
-#pragma unroll
-                    for (int j = 0; j < 16; ++j) {
-                        if (j % 4 == 0) unit.w[j / 4] = 0;
-                        if (16 * k + j < bytes) unit.w[j / 4] |= u32(fetch<1>(run + 16 * k + j).w[0]) << (8 * (j % 4));
-                    }
-                }
-                keep(to + 16 * k, unit);
+        for (int i = 0; i < BATCH; ++i) {
+            const int s = begin + i;
+            if (s >= Phase::STEPS) continue;
+            const u8* const run = x + x_hop<Phase>(a, s);
+            const int shift = u32(__cvta_generic_to_global(run)) % 16, k = place.at[AXES] + step_along<Phase>(s, AXES);
+            if (!in_box<Phase>(place, s) || 16 * k >= shift + WHOLE) continue;
+            u8* const at = box + shared_place(step_place<Phase>(s, place)) - shift + 16 * k;
+            keep(at, read[i]);
+            if (run_inside<Phase, Box::ReadRun>(place, limit, s) && 16 * k < shift + bytes &&
+                __cvta_generic_to_global(run - shift + 16 * k) - first >= count) {
+                const int end = min(16, shift + bytes - 16 * k);
+#pragma unroll 1
+                for (int j = k ? 0 : shift; j < end; ++j) store(at + j, fetch<1>(run - shift + 16 * k + j));
             }
         }
     }
@@ -379,14 +349,13 @@ __device__ void gather_units(const From& source, const int (&limit)[AXES], const
     }
 #pragma unroll
     for (int s = 0; s < Phase::STEPS; ++s) {
-        // Runs that are written later are gathered whole: what is beyond the array holds zeros.
-        if (!Box::WRITE_RUNS && !inside<Phase>(place, limit, s, PACK > 1 && !Box::DIRECT ? Box::PACKED : -1)) continue;
+        if (!inside<Phase>(place, limit, s, PACK > 1 && !Box::DIRECT ? Box::PACKED : -1)) continue;
         Piece<W> element[N];
 #pragma unroll
         for (int v = 0; v < N; ++v) element[v] = From::template load<W>(from[v] + source.hop(s));
 #pragma unroll
         for (int i = 0; i < PACK; ++i) {
-            if (PACK > 1 && !Box::WRITE_RUNS && Box::Edge::at(Box::PACKED) &&
+            if (PACK > 1 && Box::Edge::at(Box::PACKED) &&
                 place.at[Box::PACKED] + step_along<Phase>(s, Box::PACKED) + i >= limit[Box::PACKED]) break;
             const Unit unit = gathered<N, PACK>(element, i);
             emit(s, i, unit);
@@ -394,37 +363,59 @@ __device__ void gather_units(const From& source, const int (&limit)[AXES], const
     }
 }
 
-// Runs of y from shared memory, where they begin on units, to wherever they begin: the aligned units of y that are all a
-// run's own, of two units of shared memory each; and the elements before and after them.
-__device__ void write_runs(u8* y, const u8* runs, const int (&limit)[AXES], const Arguments& a) {
-    using Runs = Box::WriteRuns;
-    constexpr int LANES = Runs::LANES, GROUPS = Box::THREADS / LANES, SIDE = 16 / E;
-    constexpr int ROUNDS = (Runs::COUNT + GROUPS - 1) / GROUPS, TURNS = (Runs::LENGTH * E / 16 + LANES - 1) / LANES;
-    const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
-    const int bytes = run_length<Runs>(limit) * E;
-#pragma unroll(TURNS <= 1 && ROUNDS <= 4 ? ROUNDS : 1)
-    for (int round = 0; round < ROUNDS; ++round) {
-        const int r = group + round * GROUPS;
-        if (ROUNDS * GROUPS != Runs::COUNT && r >= Runs::COUNT) break;
-        const Place place = run_place<Runs>(r);
-        if (!run_inside<Runs>(place, limit)) continue;
-        u8* run = y;
+// Words of runs of y: in every step the elements that `from` leads to. WHOLE: all of a word's are the run's; otherwise
+// those from `begin` to `end` are.
+template <bool WHOLE, int N>
+__device__ void write_words(u8* y, const u8* const (&from)[N], int begin, int end, const Place& place,
+                            const int (&limit)[AXES], const Arguments& a) {
+    using Phase = Box::Write;
 #pragma unroll
-        for (int axis = 0; axis < AXES; ++axis) run += place.at[axis] * y_stride(a, axis);
-        const u8* const from = runs + r * Runs::PITCH;
-        const int shift = -u32(__cvta_generic_to_global(run)) % 16;  // bytes of the run before its first aligned unit
+    for (int s = 0; s < Phase::STEPS; ++s) {
+        if (!run_inside<Phase, Box::WriteRun>(place, limit, s)) continue;
+        Piece<E> element[N];
 #pragma unroll
-        for (int turn = 0; turn < TURNS; ++turn) {
-            const int k = lane + turn * LANES, at = shift + 16 * k;
-            if (at + 16 > bytes) continue;
-            store(run + at, shifted(load<16>(from + 16 * k), load<16>(from + 16 * (k + (shift != 0))), shift));
+        for (int v = 0; v < N; ++v) element[v] = load<E>(from[v] + shared_place(step_place<Phase>(s, Place{})));
+        u8* const to = y + y_hop<Phase>(a, s);
+        if constexpr (WHOLE) {
+            store(to, gathered<N, 1>(element, 0));
+        } else {
+#pragma unroll
+            for (int v = 0; v < N; ++v)
+                if (v >= begin && v < end) store(to + v * E, element[v]);
         }
-        const int before = min(shift, bytes), after = before + (bytes - before) / 16 * 16;
+    }
+}
+
+// Runs of y that begin at any element, by aligned words: those that begin in the box, as it has a halo. Each thread keeps
+// where the elements of its word lie, as it only goes on to runs that begin alike.
+__device__ void write_runs(u8* y, const u8* box, const int (&limit)[AXES], bool begins, const Arguments& a) {
+    using Phase = Box::Write;
+    constexpr int N = Phase::UNIT;
+    const Place place = thread_place<Phase>();
 #pragma unroll
-        for (int i = lane; i < 2 * SIDE; i += LANES) {
-            const int at = i < SIDE ? i * E : after + (i - SIDE) * E;
-            if (at < (i < SIDE ? before : bytes)) store(run + at, load<E>(from + at));
+    for (int axis = 0; axis < AXES; ++axis)
+        if (!Box::YRun::at(axis)) y += place.at[axis] * a.y_stride[axis];
+    const int shift = u32(__cvta_generic_to_global(y)) % 4 / E, first = N * place.at[AXES] - shift;
+    const int length = run_bytes<Box::WriteRun>(limit) / E, begin = max(-first, 0), end = min(length - first, N);
+    if (begin >= end || first >= Box::WriteRun::OWN || (first < 0 && !begins)) return;
+    y += first * E;
+    const u8* from[N];
+#pragma unroll
+    for (int v = 0; v < N; ++v) {
+        int of_run = min(max(first + v, 0), Box::WriteRun::LENGTH - 1);
+        Place element = place;
+#pragma unroll
+        for (int axis = 0; axis < Phase::SPAN; ++axis) {
+            const int rest = axis + 1 < Phase::SPAN ? of_run / Box::Chunk::at(axis) : 0;
+            element.at[axis] = of_run - rest * Box::Chunk::at(axis);
+            of_run = rest;
         }
+        from[v] = box + shared_place(element);
+    }
+    if (end - begin == N) {
+        write_words<true>(y, from, begin, end, place, limit, a);
+    } else {
+        write_words<false>(y, from, begin, end, place, limit, a);
     }
 }
 
@@ -435,6 +426,7 @@ extern "C" __global__ void __launch_bounds__(Box::THREADS)
     int limit[AXES];
 #pragma unroll
     for (int axis = 0; axis < AXES; ++axis) limit[axis] = Box::Chunk::at(axis);
+    bool begins = true;  // runs of y do not continue those of another box
     u32 n = blockIdx.x;
 #pragma unroll
     for (int d = 0; d < Box::Numbered::SIZE; ++d) {
@@ -444,10 +436,11 @@ extern "C" __global__ void __launch_bounds__(Box::THREADS)
         n = rest;
         x += number * axis.x_step;
         y += number * axis.y_step;
+        if (Box::Numbered::at(d) == Box::WriteRun::LAST) begins = number == 0;
 #pragma unroll
         for (int of = 0; of < AXES; ++of) {
             if (Box::Edge::at(of) && Box::Numbered::at(d) == of)
-                limit[of] = int(min(i64(Box::Chunk::at(of)), axis.extent - i64(number) * Box::Chunk::at(of)));
+                limit[of] = int(min(i64(Box::Chunk::at(of)), axis.extent - i64(number) * Box::Hop::at(of)));
         }
     }
 
@@ -455,34 +448,18 @@ extern "C" __global__ void __launch_bounds__(Box::THREADS)
     using Unit = Piece<Phase::UNIT * E>;
     const bool gathers = Phase::THREADS == Box::THREADS || threadIdx.x < Phase::THREADS;
     const Place place = thread_place<Phase>();
+    // Where x is mirrored, the box's first element lies as far into a unit as in x.
+    u8* const source = box + (Box::READ_RUNS ? u32(__cvta_generic_to_global(x)) % 16 : 0);
     if constexpr (!Box::DIRECT) {
         if constexpr (Box::READ_RUNS) {
-            read_runs(x, x_begin, box, limit, a);
+            read_runs(x, x_begin, source, limit, a);
         } else {
             read_units(x, box, limit, a);
-        }
-        if constexpr (Box::WRITE_RUNS && Phase::RUN_UNITS == 0 && Box::WriteRuns::LENGTH * E % 16 != 0) {
-            // A run's last unit is read whole.
-            for (int r = threadIdx.x; r < Box::WriteRuns::COUNT; r += Box::THREADS)
-                store(box + Box::BOX_BYTES + r * Box::WriteRuns::PITCH + Box::WriteRuns::LENGTH * E / 16 * 16, Piece<16>{});
         }
         __syncthreads();
     }
     if constexpr (Box::WRITE_RUNS) {
-        u8* const runs = box + Box::BOX_BYTES;
-        if (gathers) {
-            u8* to = runs;
-#pragma unroll
-            for (int axis = 0; axis < AXES; ++axis) to += place.at[axis] * Box::RunPitch::at(axis);
-            gather_units(FromShared{box}, limit, place, [&](int s, int i, Unit unit) {
-                int hop = i * Box::RunPitch::at(Box::PACKED);
-#pragma unroll
-                for (int axis = 0; axis < AXES; ++axis) hop += step_along<Phase>(s, axis) * Box::RunPitch::at(axis);
-                store(to + hop, unit);
-            });
-        }
-        __syncthreads();
-        write_runs(y, runs, limit, a);
+        if (gathers) write_runs(y, source, limit, begins, a);
     } else if (gathers) {
 #pragma unroll
         for (int axis = 0; axis < AXES; ++axis) y += place.at[axis] * y_stride(a, axis);
@@ -492,7 +469,7 @@ extern "C" __global__ void __launch_bounds__(Box::THREADS)
         if constexpr (Box::DIRECT) {
             gather_units(FromGlobal{x, a}, limit, place, emit);
         } else {
-            gather_units(FromShared{box}, limit, place, emit);
+            gather_units(FromShared{source}, limit, place, emit);
         }
     }
 }

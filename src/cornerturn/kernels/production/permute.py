@@ -4,6 +4,7 @@ The box is written above the device code as C++ constants, so that one kernel is
 Extents, strides and counts of the array are arguments.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -71,7 +72,6 @@ def arguments(box: Box) -> np.generic:
 
 def constants(box: Box) -> str:
     """Return the structure ``Box`` of ``permute.cu``: everything that the compiler shall know."""
-    outside = [b for b in range(len(box.boxed)) if b not in box.y_run]
     lines = (
         "template <int... V> struct List {",
         "    static constexpr int SIZE = sizeof...(V);",
@@ -79,16 +79,16 @@ def constants(box: Box) -> str:
         "};",
         "struct Box {",
         _integers(ELEMENT=box.element, AXES=len(box.boxed), THREADS=box.threads),
-        _integers(SHARED_UNIT=box.shared_unit, BOX_BYTES=box.box_bytes, SKEW=box.skew),
+        _integers(SHARED_UNIT=box.shared_unit, SKEW=box.skew),
         _integers(PACK=box.pack, PACKED=box.packed),
         _flags(DIRECT=box.direct, KEPT=box.kept, READ_RUNS=box.reads_runs, WRITE_RUNS=box.writes_runs),
-        _lists(Chunk=box.extents, Edge=box.edges, Pitch=box.pitches, RunPitch=box.run_pitches),
+        _lists(Chunk=box.extents, Hop=box.hops, Edge=box.edges, Pitch=box.pitches),
         _lists(Numbered=[box.boxed.index(a) if a in box.boxed else -1 for a in box.numbered]),
-        _lists(XRun=_strides(box, box.x_run), YRun=_strides(box, box.y_run)),
-        _phase("Read", box.read, _integers(BATCH=box.batch, SPAN=1)),
-        _phase("Write", box.write, _integers(SPAN=box.span) + _flags(STRAIGHT=box.straight)),
-        _runs(box, "ReadRuns", [b for b in box.x_order if b not in box.x_run], box.x_run, 0),
-        _runs(box, "WriteRuns", outside, box.y_run, box.run_pitch),
+        _lists(XRun=_strides(box, box.x_run, box.x_step), YRun=_strides(box, box.y_run, box.element)),
+        _phase("Read", box.read, len(box.boxed), _integers(BATCH=box.batch, SPAN=1)),
+        _phase("Write", box.write, len(box.boxed), _integers(SPAN=box.span) + _flags(STRAIGHT=box.straight)),
+        _run("ReadRun", box, box.x_run, box.x_step),
+        _run("WriteRun", box, box.y_run, box.element),
         "};",
     )
     return "\n".join(lines) + "\n"
@@ -106,34 +106,30 @@ def _lists(**values: Sequence[int]) -> str:
     return "    " + " ".join(f"using {name} = List<{', '.join(map(str, map(int, v)))}>;" for name, v in values.items())
 
 
-def _strides(box: Box, run: Sequence[int]) -> list[int]:
+def _strides(box: Box, run: Sequence[int], step: int) -> list[int]:
     """Return the bytes from one element to the next along each axis of a run; 0 along others, whose strides vary."""
-    strides, step = [0] * len(box.boxed), box.element
+    strides = [0] * len(box.boxed)
     for b in run:
         strides[b], step = step, step * box.extents[b]
     return strides
 
 
-def _phase(name: str, phase: Phase, more: str) -> str:
+def _phase(name: str, phase: Phase, axes: int, more: str) -> str:
     columns = {
         f"{kind}{column}": [digit[place] for digit in digits]
         for kind, digits in (("Thread", phase.thread), ("Step", phase.step))
         for place, column in enumerate(("Axis", "Extent", "Stride"))
     }
-    numbers = _integers(UNIT=phase.unit, THREADS=phase.threads, STEPS=phase.steps, RUN_UNITS=phase.run_units)
-    return f"    struct {name} {{\n    {numbers}\n    {_lists(**columns)}\n    {more}\n    }};"
+    numbers = _integers(UNIT=phase.unit, THREADS=phase.threads, STEPS=phase.steps)
+    numbers += _flags(WINDOWS=phase.windows)
+    lists = _lists(**columns, Beyond=[axis in phase.beyond for axis in range(axes)])
+    return f"    struct {name} {{\n    {numbers}\n    {lists}\n    {more}\n    }};"
 
 
-def _runs(box: Box, name: str, outside: Sequence[int], run: Sequence[int], pitch: int) -> str:
-    length = box.x_length if name == "ReadRuns" else box.y_length
-    numbers = _integers(
-        LENGTH=length,
-        COUNT=box.volume // length,
-        LAST=run[-1] if run else 0,
-        LANES=box.lanes(length),
-        PITCH=pitch,
-    )
-    return f"    struct {name} {{\n    {numbers}\n    {_lists(Axis=outside)}\n    }};"
+def _run(name: str, box: Box, run: Sequence[int], step: int) -> str:
+    length, own = (math.prod(extents[b] for b in run) for extents in (box.extents, box.hops))
+    numbers = _integers(LENGTH=length, OWN=own, STEP=step, LAST=run[-1] if run else 0)
+    return f"    struct {name} {{\n    {numbers}\n    }};"
 
 
 def _side(element: int) -> int:

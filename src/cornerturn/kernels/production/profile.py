@@ -28,10 +28,10 @@ class Rates:
         few_blocks: cost of a multiprocessor that has one block, which first reads and then writes.
         many_steps: cost per unit that each thread takes after the first few.
         prologue, per_axis, place: instructions of a warp: of any, per axis of blocks, per element that is found alone.
-        shifted_read, shifted_write: instructions per aligned unit that is shifted.
-        run_end: the same around those units at both ends of a run of y.
+        access: instructions per access to memory, with its address.
+        read_window: instructions besides per aligned unit of a run of x that begins anywhere.
         issue: issue slots per counted instruction.
-        read_wait, direct_wait, gather_wait, write_wait: seconds per step that a thread waits for.
+        read_wait, direct_wait, gather_wait: seconds per step that a thread waits for.
         overlap: exponent of the norm that adds the bounds up: 1, one after the other; infinite, all at once.
     """
 
@@ -54,14 +54,12 @@ class Rates:
     prologue: float
     per_axis: float
     place: float
-    shifted_read: float
-    shifted_write: float
-    run_end: float
+    access: float
+    read_window: float
     issue: float
     read_wait: float
     direct_wait: float
     gather_wait: float
-    write_wait: float
     overlap: float
 
 

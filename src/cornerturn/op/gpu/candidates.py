@@ -28,6 +28,8 @@ from cornerturn.op.gpu.move import Move
 from cornerturn.op.problem import Axis
 
 THREADS = (64, 128, 256, 512)
+WIDEST = (4, 8, 16)
+"""Bytes of y at once: narrower units meet fewer conflicts of banks."""
 MOST_STEPS = 16
 """Units per thread: they are unrolled, and more take the compiler long."""
 GUESSED_WAVEFRONTS, GUESSED_LINES = (1.5, 2.0), (0.0, 8.0)
@@ -66,15 +68,22 @@ def by_permute(move: Move, profile: Profile) -> Iterator[Candidate]:
         return _cost(box, counts_of(box, GUESSED_LINES if box.direct else GUESSED_WAVEFRONTS), move, profile).seconds
 
     def fastest(boxes: Sequence[Box], count: int) -> list[Box]:
-        different = {(box.chunks, box.threads, box.direct): box for box in boxes if is_legal(box)}
+        different = {
+            (box.chunks, box.threads, box.direct, box.reads_runs, box.write_unit): box for box in boxes if is_legal(box)
+        }
         return sorted(different.values(), key=guessed)[:count]
 
-    plain = [Box(move.element, axes, chunks, move.x, move.y, kept=kept) for chunks in chunks_of(move.element, axes)]
+    plain = [
+        Box(move.element, axes, chunks, move.x, move.y, kept=kept, mirrored=mirrored)
+        for chunks in chunks_of(move.element, axes)
+        for mirrored in (None, True)
+    ]
     sized = [
-        replace(box, most_threads=threads, direct=direct)
+        replace(box, most_threads=threads, direct=direct, widest=widest)
         for box in fastest(plain, SIZED) or plain[:1]
         for threads in THREADS
         for direct in ((False, True) if move.nbytes <= profile.direct_bytes else (False,))
+        for widest in WIDEST
     ]
     for box in map(padded, fastest(sized, COUNTED) or sized[:1]):
         counts = counts_of(box)
@@ -91,7 +100,7 @@ def _cost(box: Box, counts: Counts, move: Move, profile: Profile) -> Cost:
 
 def is_legal(box: Box) -> bool:
     """Return whether a box can be launched, and compiled within reason."""
-    steps = 0 if box.direct or box.reads_runs else box.read.steps
+    steps = 0 if box.direct else box.read.steps
     return max(steps, box.write.steps) <= MOST_STEPS and box.shared_bytes <= SHARED_BYTES and box.blocks <= MAX_BLOCKS
 
 

@@ -55,6 +55,7 @@ def cost_of(counts: Counts, nbytes: int, along_x: bool, numbered: int, direct: b
     short = 1 + rates.short_run * min(1.0, SHORT_RUN / counts.x_run)
     memory = (rates.fill + 2 * nbytes / rates.copy) * (
         short
+        + (counts.gaps - 1) / 2
         + rates.x_sector * (counts.x_sectors - 1)
         + rates.y_sector * (counts.y_sectors - 1)
         + rates.uncovered * (counts.covered - 1)
@@ -68,12 +69,11 @@ def cost_of(counts: Counts, nbytes: int, along_x: bool, numbered: int, direct: b
     busy = min(counts.blocks, rates.multiprocessors)
     cycles = counts.blocks / busy / rates.clock
     instructions = counts.warps * (rates.prologue + rates.per_axis * numbered + rates.place * counts.setup)
-    instructions += counts.permutes + rates.shifted_read * counts.shifted_reads
-    instructions += rates.shifted_write * counts.shifted_writes + rates.run_end * counts.run_ends
+    instructions += counts.permutes + rates.access * counts.accesses + rates.read_window * counts.read_windows
     issue = rates.issue * instructions / 4 * cycles
     wavefronts = counts.wavefronts * cycles * (rates.scattered_read if direct else 1)
     waits = (rates.direct_wait if direct else rates.read_wait) * counts.read_waits
-    waits += rates.gather_wait * counts.gather_waits + rates.write_wait * counts.write_waits
+    waits += rates.gather_wait * counts.gather_waits
     waiting = waits * max(1.0, counts.blocks / (rates.multiprocessors * counts.resident))
     norm = rates.overlap
     together = sum(part**norm for part in (memory, issue, wavefronts, waiting)) ** (1 / norm)

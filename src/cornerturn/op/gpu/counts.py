@@ -15,8 +15,6 @@ WARP = 32
 BANKS = 32
 LINE = 128
 """Bytes of a line of L1: a request takes a wavefront for each line that it touches."""
-READS_IN_FLIGHT = 4
-"""Shifted units that a thread reads at once, as ``permute.cu`` does."""
 SAMPLED_THREADS = 128
 """Threads whose first requests stand for all: the others differ by whole periods of the box."""
 RESIDENT_THREADS, RESIDENT_BLOCKS, SHARED_TOTAL, SHARED_RESERVED = 2048, 32, 227 << 10, 1 << 10
@@ -36,12 +34,13 @@ class Counts:
         x_sectors, y_sectors: sectors per sector that the bytes fill, on average over alignments.
         x_run, y_run: bytes of a run.
         covered: elements of all boxes per element of the array: 1 where no box ends beyond it.
-        setup: units of y, per thread, whose elements lie along several axes: each element's place is computed.
-        shifted_reads, shifted_writes: aligned units, over the warp's lanes.
-        run_ends: elements around those units at both ends of runs of y, a lane each, over the warp's lanes.
+        gaps: bytes of x that sectors hold per byte of an element, where runs of x have gaps.
+        setup: elements of a thread's unit of y each of whose places is computed.
+        accesses: memory instructions of warps.
+        read_windows: aligned units of runs of x, over the warp's lanes.
         permutes: byte permutes of warps.
         wavefronts: of global and shared memory.
-        read_waits, gather_waits, write_waits: steps that a thread waits for, one after the other.
+        read_waits, gather_waits: steps that a thread waits for, one after the other.
     """
 
     blocks: int
@@ -52,15 +51,14 @@ class Counts:
     x_run: int
     y_run: int
     covered: float
+    gaps: float
     setup: int
-    shifted_reads: float
-    shifted_writes: float
-    run_ends: float
+    accesses: float
+    read_windows: float
     permutes: float
     wavefronts: float
     read_waits: int
     gather_waits: int
-    write_waits: int
 
 
 def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
@@ -73,34 +71,26 @@ def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
     """
     element, unit, pack = box.element, box.write_unit, box.pack
     nbytes = box.volume * element
-    x_run, y_run = box.x_length * element, box.y_length * element
+    x_run, y_run = box.x_bytes if box.reads_runs else box.x_length * element, box.y_length * element
     stores, loads = wavefronts_per_request(box) if shared is None else shared
     gathers = box.volume / (unit * pack) / WARP
-    shifted_reads = ceil_div(x_run, UNIT) * (nbytes / x_run) / WARP if box.reads_runs else 0.0
-    shifted_writes = nbytes / UNIT / WARP if box.writes_runs else 0.0
-    run_ends = nbytes / y_run * 2 * UNIT / element / WARP if box.writes_runs else 0.0
+    read_windows = box.read.threads * box.read.steps / WARP if box.reads_runs else 0.0
+    if box.writes_runs:
+        gathers = box.write.threads * box.write.steps / WARP
+    ends = _run_ends(box, gathers) * unit if box.writes_runs else 0.0
+    accesses = gathers * (unit + pack) + 2 * ends
     wavefronts = gathers * unit * (max(loads, pack * element / WORD) if box.direct else loads)
-    wavefronts += gathers * pack * max(1.0, unit * element / WORD)
+    wavefronts += gathers * pack * max(1.0, unit * element / WORD) + 2 * ends
     if box.reads_runs:
-        wavefronts += shifted_reads * (2 * WORD + UNIT / box.shared_unit * stores)
+        accesses += read_windows * (1 + UNIT / box.shared_unit)
+        wavefronts += read_windows * (WORD + UNIT / box.shared_unit * stores)
     elif not box.direct:
         reads = nbytes / box.read_unit / WARP
+        accesses += reads * (1 + box.read_unit / box.shared_unit)
         wavefronts += reads * (max(1.0, box.read_unit / WORD) + box.read_unit / box.shared_unit * stores)
-    wavefronts += shifted_writes * 3 * WORD + run_ends * 2
     by_shared = SHARED_TOTAL // (box.shared_bytes + SHARED_RESERVED)
     resident = min(RESIDENT_BLOCKS, RESIDENT_THREADS // box.threads, by_shared)
-    if box.direct:
-        read_waits = box.write.steps
-    elif box.reads_runs:
-        lanes = box.lanes(box.x_length)
-        turns = ceil_div(ceil_div(x_run, UNIT), lanes)
-        read_waits = _rounds(box, box.x_length, lanes) * ceil_div(turns, READS_IN_FLIGHT)
-    else:
-        read_waits = ceil_div(box.read.steps, box.batch)
-    write_waits = 0
-    if box.writes_runs:
-        lanes = box.lanes(box.y_length)
-        write_waits = _rounds(box, box.y_length, lanes) * ceil_div(ceil_div(y_run, UNIT), lanes)
+    read_waits = box.write.steps if box.direct else ceil_div(box.read.steps, box.batch)
     return Counts(
         blocks=box.blocks,
         warps=box.threads // WARP,
@@ -110,25 +100,30 @@ def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
         x_run=x_run,
         y_run=y_run,
         covered=math.prod(ceil_div(n, c) * c / n for (n, _, _), c in zip(box.axes, box.chunks, strict=True)),
-        setup=0 if box.straight else unit,
-        shifted_reads=shifted_reads,
-        shifted_writes=shifted_writes,
-        run_ends=run_ends,
+        gaps=max(min([SECTOR, *(abs(axis[1]) for axis in box.axes if axis[0] > 1 and axis[1])]), element) / element,
+        setup=0 if box.straight and not box.writes_runs else unit,
+        accesses=accesses,
+        read_windows=read_windows,
         permutes=gathers * unit * pack * element / WORD * ASSEMBLED.get((element, pack), 0),
         wavefronts=wavefronts,
         read_waits=read_waits,
         gather_waits=box.write.steps,
-        write_waits=write_waits,
     )
 
 
-def _rounds(box: Box, length: int, lanes: int) -> int:
-    return ceil_div(box.volume // length, max(1, box.threads // lanes))
+def _run_ends(box: Box, gathers: float) -> float:
+    """Return the warps' words that hold ends of runs: boxes in between of those that runs begin and end in have none."""
+    last = box.boxed[box.y_run[-1]]
+    boxes = ceil_div(box.axes[last][0], box.chunks[last])
+    runs = box.volume / math.prod(box.extents[b] for b in box.y_run)
+    return min(gathers, 2 * runs) if boxes == 1 else min(gathers, runs) * 2 / boxes
 
 
 def _sectors(box: Box, run: Sequence[int], side: int) -> float:
     """Return the sectors that a run touches per sector that its bytes fill, on average over where runs begin."""
-    length = math.prod(box.extents[b] for b in run) * box.element
+    elements = math.prod(box.extents[b] for b in run)
+    step = box.x_step if side == 1 else box.element
+    length = (elements - 1) * step + box.element
     of_run = {box.boxed[b] for b in run}
     strides = [axis[side] for a, axis in enumerate(box.axes) if a not in of_run and axis[0] > 1]
     aligned = math.gcd(SECTOR, length, *strides)
@@ -146,25 +141,29 @@ def wavefronts_per_request(box: Box) -> tuple[float, float]:
         return 0.0, _mean_over_warps(at, lambda lanes: len(np.unique(lanes // LINE)))
     width = box.pack * box.element
     loads = _mean_over_warps(shared_places(box, first), lambda lanes: _wavefronts(lanes, width))
+    axes = len(box.boxed)
     if box.reads_runs:
-        return 1.0, loads
-    at = coordinates(box.read.thread, len(box.boxed), SAMPLED_THREADS * box.read.unit)[:: box.read.unit]
-    return _mean_over_warps(shared_places(box, at)[:, None], lambda lanes: _wavefronts(lanes, box.shared_unit)), loads
+        at = coordinates(box.read.thread, axes + 1, SAMPLED_THREADS)
+        places = shared_places(box, at[:, :axes]) + at[:, axes] * UNIT
+    else:
+        places = shared_places(box, coordinates(box.read.thread, axes, SAMPLED_THREADS * box.read.unit)[:: box.read.unit])
+    return _mean_over_warps(places[:, None], lambda lanes: _wavefronts(lanes, box.shared_unit)), loads
 
 
 def gathered(box: Box, most_threads: int) -> NDArray[np.int64]:
     """Return where each element lies that the first threads gather first: threads x elements of a unit x axes."""
     axes, unit, phase = len(box.boxed), box.write.unit, box.write
-    if not phase.run_units:
+    if not phase.windows:
         count = min(phase.threads, most_threads) * unit
         return coordinates(phase.thread, axes, count).reshape(-1, unit, axes)
-    threads = np.arange(min(phase.threads, most_threads))
+    at = coordinates(phase.thread, axes + 1, min(phase.threads, most_threads))
+    others, window = at[:, :axes], at[:, axes]
+    shift = (box.y + others @ np.array([box.axes[a][2] for a in box.boxed])) % WORD // box.element
+    first = window * unit - shift
     run: list[Digit] = [(b, box.extents[b], 1) for b in box.y_run]
-    of_run = coordinates(run, axes, box.y_length)[
-        ((threads % phase.run_units)[:, None] * unit + np.arange(unit)) % box.y_length
-    ]
-    others = coordinates(phase.thread, axes, threads[-1] // phase.run_units + 1)[threads // phase.run_units]
-    both: NDArray[np.int64] = of_run + others[:, None]
+    length = math.prod(box.extents[b] for b in box.y_run)
+    of_run = np.clip(first[:, None] + np.arange(unit), 0, length - 1)
+    both: NDArray[np.int64] = coordinates(run, axes, length)[of_run] + others[:, None]
     return both
 
 
