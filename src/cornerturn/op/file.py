@@ -24,8 +24,12 @@ from cornerturn.op.strided_view import AnyArray, StridedView, check_ndim, empty_
 
 DEFAULT_MEMORY = 1 << 30
 MIN_MEMORY = 1 << 20
+OWN_MEMORY = 200 << 20
+"""What Python and the compiled engine take, whatever is asked for."""
+HONOURED_MEMORY = 256 << 20
+"""From here on a process stays within the memory that it is given."""
 
-_BUFFER_SHARE = 3 / 8  # of the memory, for each of two buffers; the rest is for Python and the compiled engine
+_BUFFER_SHARE = 3 / 8  # of the memory, for each of two buffers
 _CALL_BYTES = 1 << 24  # read or written by one call, so that progress is seen and an interrupt is heard
 
 
@@ -47,7 +51,8 @@ def transpose_file(
         target: path to write to.
         axes: axis ``axes[i]`` of the input becomes axis i of the output; None reverses them.
         force: whether a file at ``target`` may be replaced.
-        memory: bytes that the process may hold, approximately. More memory means longer runs, which are faster.
+        memory: bytes that the process may hold; with less than HONOURED_MEMORY it holds about OWN_MEMORY. More memory
+            means longer runs, which are faster.
         step: told about progress: the share of the work that is done, 0 to 1.
 
     Returns:
@@ -94,7 +99,8 @@ class _File:
 
 def _move(problem: Problem, infile: _File, outfile: _File, memory: int, step: Callable[[float], None]) -> None:
     """Move every element, box by box."""
-    box = box_shape(problem, int(memory * _BUFFER_SHARE))
+    left = max(memory, HONOURED_MEMORY) - OWN_MEMORY
+    box = box_shape(problem, min(int(memory * _BUFFER_SHARE), left // 2))
     buffers = [empty_c_order((prod(box) * problem.itemsize,), np.dtype(np.uint8)) for _ in range(2)]
     done = 0
 
