@@ -28,7 +28,7 @@ from cornerturn.op.strided_view import StridedView, as_array, empty_c_order
 Kernel = Callable[[int, int, int, int, int], None]
 
 SCRATCH_BYTES = 1 << 16
-THREAD_NANOSECONDS = 250_000  # of predicted work, for each thread
+THREAD_NANOSECONDS = 100_000  # of predicted work, for each thread
 
 
 @dataclass(frozen=True, eq=False)

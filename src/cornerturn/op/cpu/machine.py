@@ -16,15 +16,32 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 @cache
 def cache_bytes(level: int) -> int:
     """Return the size of a data cache as Linux tells it, or else one that few processors fall short of."""
-    otherwise = {1: 1 << 15, 2: 1 << 18, 3: 1 << 22}[level]
+    size = _said(level, "size").removesuffix("K")
+    return int(size) * 1024 if size.isdecimal() else {1: 1 << 15, 2: 1 << 18, 3: 1 << 22}[level]
+
+
+@cache
+def ways(level: int) -> int:
+    """Return how many lines a set of a data cache holds, or else what most do."""
+    said = _said(level, "ways_of_associativity")
+    return int(said) if said.isdecimal() and 0 < int(said) <= cache_bytes(level) // LINE_BYTES else 8
+
+
+def way_bytes(level: int) -> int:
+    """Return the distance at which lines fall into one set of a data cache."""
+    return cache_bytes(level) // ways(level)
+
+
+def _said(level: int, name: str) -> str:
+    """Return what Linux tells of a data cache, or nothing."""
     for index in _CACHES.glob("index*"):
         try:
-            kind, said, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
-            if kind != "Instruction" and said == str(level):
-                return int(size.removesuffix("K")) * 1024
-        except (OSError, ValueError):
+            kind, number, said = ((index / file).read_text().strip() for file in ("type", "level", name))
+            if kind != "Instruction" and number == str(level):
+                return said
+        except OSError:
             continue
-    return otherwise
+    return ""
 
 
 @cache
