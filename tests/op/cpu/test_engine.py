@@ -102,7 +102,7 @@ def test_threads_follow_numba(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_caller_finishes_what_no_other_thread_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "_serve", lambda parts: None)
+    monkeypatch.setattr(crew, "_serve", lambda parts, threads: None)
     monkeypatch.setattr(crew, "_crew", cache(crew._Crew))
     x = distinct((2048, 512), "u4")
     assert move(x.T, threads=4).tobytes() == x.T.tobytes()

@@ -41,7 +41,16 @@ def test_caches_of_a_system_that_says_nothing(tmp_path: Path, monkeypatch: pytes
 def test_processors_of_this_process() -> None:
     before = os.sched_getaffinity(0)
     try:
+        assert len(machine.other_processors()) == len(before) - 1
         os.sched_setaffinity(0, {min(before)})
         assert machine.processors() == 1
+        assert machine.other_processors() == set()
     finally:
         os.sched_setaffinity(0, before)
+
+
+def test_where_the_system_does_not_say_which_processor_runs_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine._current.cache_clear()
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert machine.other_processors() == set()
+    machine._current.cache_clear()

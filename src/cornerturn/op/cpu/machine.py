@@ -4,6 +4,7 @@ import ctypes
 import os
 import platform
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -54,6 +55,23 @@ def byte_lookup() -> str:
 def processors() -> int:
     """Return how many processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def other_processors() -> set[int]:
+    """Return the processors that this process may run on, but for the one that it runs on; none if that is unknown."""
+    current = _current()
+    return os.sched_getaffinity(0) - {current()} if current else set()
+
+
+@cache
+def _current() -> Callable[[], int] | None:
+    """Return what tells the number of the processor that runs this thread; on Linux there is something."""
+    try:
+        os.sched_getaffinity(0)
+        current: Callable[[], int] = ctypes.CDLL(None).sched_getcpu
+    except (AttributeError, OSError, TypeError):
+        return None
+    return current
 
 
 @cache
