@@ -49,6 +49,7 @@ class KernelRecord:
         filling: the numbers it reads, to fill scratch memory or the output.
         scratch: whether it may fill scratch memory.
         columns: bytes of a column that it writes before it goes on to the next column; 0: it writes in order.
+        reads: bytes that it reads before it goes on to another row; 0: a record.
     """
 
     name: str
@@ -59,6 +60,7 @@ class KernelRecord:
     filling: Callable[[Box, bool], Filling]
     scratch: bool = True
     columns: int = 0
+    reads: int = 0
 
 
 def _targets(box: Box, scratch: bool) -> list[int]:
@@ -132,6 +134,7 @@ def _tiles_record(item: int) -> KernelRecord:
         nanoseconds,
         filling,
         columns=large.side * item,
+        reads=large.side * item,
     )
 
 
@@ -269,6 +272,7 @@ def _vectors_record() -> KernelRecord:
         fits,
         nanoseconds,
         filling,
+        reads=VECTOR_BYTES,
     )
 
 
