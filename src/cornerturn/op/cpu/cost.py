@@ -50,7 +50,8 @@ EVICTED = ((0.2, 0), (0.1, 0), (0.4, 1.0))
 SPILL = (0, 0.1, 1.7)
 """Per line of a box that the first cache does not hold as often as it is needed, by where the arrays are held."""
 
-ALIASED_NANOSECONDS = 3.5  # per piece of a column that has to come from the second cache
+ALIASED_PIECE = 3.5  # per piece of a line that has to come from the second cache to be written
+ALIASED_LINE = 0.9  # per line that is written as a whole
 
 
 def engine_nanoseconds(problem: Problem, record: KernelRecord, box: Box, scratch: bool, stream: bool) -> float:
@@ -60,8 +61,9 @@ def engine_nanoseconds(problem: Problem, record: KernelRecord, box: Box, scratch
     each += _written_nanoseconds(record, box, scratch, stream, level)
     if scratch:
         each += box.elements(box.rest(box.y_run)) * RUN_NANOSECONDS
-    elif 0 < record.columns < LINE_BYTES and _is_aliased(box):
-        each += ALIASED_NANOSECONDS * box.nbytes / record.columns
+    elif record.columns and _is_aliased(box):
+        piece = min(record.columns, LINE_BYTES)
+        each += (ALIASED_LINE if piece == LINE_BYTES else ALIASED_PIECE) * box.nbytes / piece
     if record.scratch:  # a kernel of another kind needs no line twice
         each += _again_nanoseconds(record, box, scratch, level)
     return ENGINE_NANOSECONDS + box.boxes(scratch and stream) * each
