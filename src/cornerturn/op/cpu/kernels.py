@@ -156,7 +156,7 @@ def _records_axes(box: Box) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _records_record(width: int) -> KernelRecord:
     def fits(box: Box, scratch: bool) -> bool:
         nbytes = box.record_bytes
-        return _width(nbytes) == width and (scratch or nbytes % width == 0)
+        return _width(nbytes) == width and (scratch or nbytes >= width)
 
     def nanoseconds(box: Box) -> float:
         nbytes = box.record_bytes
@@ -173,7 +173,7 @@ def _records_record(width: int) -> KernelRecord:
         nbytes = box.record_bytes
         inner, outer = _records_axes(box)
         offsets = box.offsets(inner, box.strides_in)
-        safe = box.high_in - -(-nbytes // width) * width
+        safe = box.high_in - width
         return Filling(_pairs(box, outer, _targets(box, scratch)), (len(offsets), offsets, nbytes, safe))
 
     return KernelRecord(
