@@ -147,6 +147,8 @@ class TestTranspose:
         (["compare", "--json", "missing/out.json"], "cannot be written: No such file or directory"),
         (["transpose", "x.npy"], "Missing argument 'OUT.npy'."),
         (["transpose", "missing.npy", "y.npy"], "missing.npy: no such file"),
+        (["transpose", "x.npy", "y/"], "y/ names a folder: give the path of a file"),
+        (["compare", "--json", "folder/"], "folder/ names a folder: give the path of a file"),
         (["transpose", "x.npy", "y.npy", "--axes", "1;0"], "'1;0' is not a list of axes such as 1,0"),
         (["transpose", "x.npy", "y.npy", "--memory", "much"], "'much' is not a number of bytes such as 512MiB or 2GB"),
         (["transpose", "x.npy", "y.npy", "--memory", "1KiB"], "'1KiB' is too little: give at least 1MiB"),

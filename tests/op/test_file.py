@@ -192,6 +192,31 @@ class TestRefusals:
             transpose_file(source, tmp_path / "y.npy", memory=MIN_MEMORY, step=lambda share: os.truncate(source, 1000))
         assert not (tmp_path / "y.npy").exists()
 
+    def test_an_input_that_is_changed_meanwhile(self, tmp_path):
+        source, target = saved(tmp_path / "x.npy", numbered((900, 900))), tmp_path / "y.npy"
+
+        def change(share):
+            with source.open("r+b") as file:
+                file.seek(4000)
+                file.write(b"other")
+
+        with pytest.raises(UsageError, match=r"x\.npy: the input was changed while it was read: leave it alone"):
+            transpose_file(source, target, memory=MIN_MEMORY, step=change)
+        assert list(tmp_path.iterdir()) == [source]
+
+    @pytest.mark.parametrize("force", [False, True])
+    def test_a_file_that_appears_meanwhile_is_kept_unless_forced(self, tmp_path, force):
+        source, target = saved(tmp_path / "x.npy", numbered((3, 4))), tmp_path / "y.npy"
+        step = lambda share: target.write_text("other")  # noqa: E731
+        if force:
+            transpose_file(source, target, force=True, step=step)
+            assert np.load(target).shape == (4, 3)
+        else:
+            with pytest.raises(UsageError, match=r"y\.npy: a file has appeared there meanwhile: .* --force"):
+                transpose_file(source, target, step=step)
+            assert target.read_text() == "other"
+        assert sorted(tmp_path.iterdir()) == [source, target]
+
 
 class TestBoxes:
     @given(data=st.data(), ndim=st.integers(0, 5), nbytes=st.integers(1, 1 << 16))

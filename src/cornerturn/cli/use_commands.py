@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from cornerturn import __version__
-from cornerturn.cli.options import PLOT, json_option
+from cornerturn.cli.options import FILE_PATH, PLOT, json_option
 from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
@@ -62,8 +62,8 @@ def _parse_bytes(_: click.Context, __: click.Parameter, text: str | None) -> int
 
 
 @click.command()
-@click.argument("source", metavar="IN.npy", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT.npy", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN.npy", type=FILE_PATH)
+@click.argument("target", metavar="OUT.npy", type=FILE_PATH)
 @click.option("--axes", metavar="A,B,...", callback=_parse_axes, help="Axis A becomes the first, and so on.")
 @click.option("--force", is_flag=True, help="Replace OUT.npy if it exists.")
 @click.option(

@@ -59,7 +59,8 @@ def transpose_file(
         The header of the output.
 
     Raises:
-        UsageError: an argument breaks one of these rules, or the disk has no room for the output.
+        UsageError: an argument breaks one of these rules, the disk has no room for the output, the input is changed
+            meanwhile, or without ``force`` a file appears at ``target`` meanwhile.
     """
     if memory < MIN_MEMORY:
         raise UsageError(f"memory must be at least {MIN_MEMORY} bytes: got {memory}")
@@ -70,13 +71,22 @@ def transpose_file(
         raise refuse(target, "the file exists: give another path, or --force to replace it")
     result = NpyHeader(tuple(header.shape[axis] for axis in order), False, header.dtype, 0)
     _check_room(target, result.nbytes)
-    with source.open("rb") as infile, replacing(target) as outfile:
+    with source.open("rb") as infile, replacing(target, new=not force) as outfile:
+        before = _version(infile)
         result = _write_header(outfile, result)
         if result.nbytes:
             strides_in = tuple(header.strides[axis] for axis in order)
             problem = canonical(header.dtype.itemsize, result.shape, strides_in, result.strides)
             _move(problem, _File(infile, header.offset), _File(outfile, result.offset), memory, step)
+        if _version(infile) != before:
+            raise refuse(source, "the input was changed while it was read: leave it alone and try again")
     return result
+
+
+def _version(file: IO[bytes]) -> tuple[int, int]:
+    """Return what changes when an open file is written to."""
+    found = os.fstat(file.fileno())
+    return found.st_size, found.st_mtime_ns
 
 
 class _File:
