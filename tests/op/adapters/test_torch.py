@@ -98,6 +98,17 @@ def test_tensors_whose_storage_was_taken_away(size, held):
             cornerturn.transpose(**arguments)
 
 
+@pytest.mark.parametrize("dtype", [torch.complex128, torch.float64, torch.int16])
+@pytest.mark.parametrize("rows", [3, 20, 200])
+def test_elements_that_lie_off_their_own_size(dtype, rows):
+    held = bytes(range(251)) * 4000
+    x = torch.frombuffer(bytearray(held), dtype=dtype, offset=1, count=rows * 8).reshape(rows, 8)
+    expected = np.frombuffer(held, f"V{x.element_size()}", rows * 8, 1).reshape(rows, 8).T.tobytes()
+    assert cornerturn.transpose(x).numpy().tobytes() == expected
+    out = torch.empty((8, rows), dtype=dtype)
+    assert cornerturn.transpose(x, out=out).numpy().tobytes() == expected
+
+
 def test_the_other_public_functions():
     x = distinct(2, 3, 4)
     assert torch.equal(cornerturn.matrix_transpose(x), x.mT)

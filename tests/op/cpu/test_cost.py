@@ -61,3 +61,8 @@ def test_more_to_do_takes_longer() -> None:
             costs.append(engine_nanoseconds(problem, KERNELS[record], box, False, False))
         assert 3 < costs[1] / costs[0] < 8
     assert numpy_nanoseconds(large, 4) > 3 * numpy_nanoseconds(small, 4)
+
+
+def test_numpy_too_suffers_from_lines_that_push_each_other_out() -> None:
+    even, odd = (Problem(16, (n, n), (16, 16 * n), (16 * n, 16)) for n in (1024, 1025))
+    assert numpy_nanoseconds(even, 16) > 1.5 * numpy_nanoseconds(odd, 16)

@@ -52,6 +52,8 @@ class TorchAdapter(Adapter):
         order = list(normalized_axes(axes, x.ndim))
         if out is not None:
             self.check_output(x, tuple(x.shape[axis] for axis in order), out)
+        elif _is_plain(x) and _is_small(x):  # an operator written in Python costs more than such a move
+            return _transpose(x, order)
         try:
             result = _transposed(x, order) if out is None else _transposed_into(x, order, out)
         except TypeError as error:
@@ -166,8 +168,16 @@ def _transpose_into(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
             ADAPTER.move(source, destination, x, out)
 
 
+def _is_plain(x: Tensor) -> bool:
+    """Return whether x is a tensor and nothing more, outside of ``torch.compile`` and ``torch.func``."""
+    known = type(x) is torch.Tensor or type(x) is torch.nn.Parameter
+    return known and not torch.compiler.is_compiling() and not torch._C._are_functorch_transforms_active()
+
+
 def _is_small(x: Tensor) -> bool:
-    return bool(x.device.type == "cpu" and x.nbytes <= SMALL_BYTES and x.dtype not in _UNCOPIED)
+    """Return whether PyTorch's own copy moves x: there is little of it, and each element lies as PyTorch expects it."""
+    small = x.device.type == "cpu" and x.nbytes <= SMALL_BYTES and x.dtype not in _UNCOPIED
+    return bool(small and x.data_ptr() % x.element_size() == 0)
 
 
 def _fake(x: Tensor, axes: Sequence[int]) -> Tensor:

@@ -44,8 +44,14 @@ STREAM = (LineCost(1.5, 0, 10), LineCost(0.4, 0, 3), LineCost(1.5, 0, 16))
 NUMPY_LINES = ((0.3, 0.1), (0.6, 0.7), (2.0, 2.5))
 """What a line that NumPy reads takes, and one that it writes, by where the arrays are held."""
 
+NUMPY_EVICTED = ((0.5, 0), (0.5, 3), (0.5, 6))
+"""Per element that NumPy reads of a line that has left the first cache, or the second, since it read another of it."""
+
 EVICTED = ((0.2, 0), (0.1, 0), (0.4, 1.0))
 """Per piece of a line that has left the first cache, or the second, before it is read; by where the arrays are held."""
+
+EVICTED_RECORD = 1.5
+"""Per record of lines that fall together in the first cache, and so leave it before the next record of theirs."""
 
 SPILL = (0, 0.1, 1.7)
 """Per line of a box that the first cache does not hold as often as it is needed, by where the arrays are held."""
@@ -115,6 +121,8 @@ def _again_nanoseconds(record: KernelRecord, box: Box, scratch: bool, level: int
     held = box.nbytes * (3 if scratch else 2)  # the box on both sides, and what is asked for of the next one
     spilt = min(1.0, max(0.0, 2 * held / cache_bytes(1) - 2))
     evicted = EVICTED[level][0] * first + EVICTED[level][1] * second
+    if not record.reads:  # one load after the other
+        evicted += EVICTED_RECORD * max(0.0, 1 - 1 / ways[0])
     return evicted * pieces + SPILL[level] * spilt * box.nbytes / LINE_BYTES
 
 
@@ -170,7 +178,11 @@ def numpy_nanoseconds(problem: Problem, item: int) -> float:
         )
     moved = 0.0
     if 2 * nbytes > cache_bytes(1):
-        read, written = NUMPY_LINES[_level(2 * nbytes)]
-        lines = nbytes / problem.itemsize * min(1.0, abs(inner.stride_in) / LINE_BYTES)
-        moved = read * lines + written * nbytes / LINE_BYTES
+        level = _level(2 * nbytes)
+        read, written = NUMPY_LINES[level]
+        elements = nbytes / problem.itemsize
+        moved = read * elements * min(1.0, abs(inner.stride_in) / LINE_BYTES) + written * nbytes / LINE_BYTES
+        first, second = touched(Box(problem.itemsize, (inner,), (inner.extent,)), [inner.stride_in]).ways
+        evicted = NUMPY_EVICTED[level]
+        moved += elements * (evicted[0] * max(0.0, 1 - 1 / first) + evicted[1] * max(0.0, 1 - 1 / second))
     return each + runs * NUMPY_RUN_NANOSECONDS + moved
