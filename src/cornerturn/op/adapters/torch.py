@@ -15,12 +15,12 @@ from torch.masked import MaskedTensor
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters import torch_cuda
 from cornerturn.op.adapters.adapter import Adapter
-from cornerturn.op.adapters.torch_cuda import Tensor, view_of_tensor
+from cornerturn.op.adapters.torch_cuda import Tensor, is_stored, view_of_tensor
 from cornerturn.op.cpu.plan import Plan
 from cornerturn.op.engines import SMALL_BYTES, move, plan_for
 from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.gpu.choice import Choice
-from cornerturn.op.strided_view import StridedView, check_destination, check_ndim, normalized_axes
+from cornerturn.op.strided_view import MAX_NDIM, StridedView, check_destination, check_ndim, normalized_axes
 
 torch.library.define("cornerturn::transpose", "(Tensor x, int[] axes) -> Tensor")
 torch.library.define("cornerturn::transpose_into", "(Tensor x, int[] axes, Tensor(a!) out) -> ()")
@@ -45,6 +45,8 @@ class TorchAdapter(Adapter):
         Raises:
             UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
         """
+        if out is None and (moved := _moved_small(x, axes)) is not None:
+            return moved
         eager_cuda = not torch.compiler.is_compiling() and x.is_cuda
         if eager_cuda and (known := torch_cuda.replay(x, axes, out)) is not None:
             return known
@@ -52,8 +54,6 @@ class TorchAdapter(Adapter):
         order = list(normalized_axes(axes, x.ndim))
         if out is not None:
             self.check_output(x, tuple(x.shape[axis] for axis in order), out)
-        elif _is_plain(x) and _is_small(x):  # an operator written in Python costs more than such a move
-            return _transpose(x, order)
         try:
             result = _transposed(x, order) if out is None else _transposed_into(x, order, out)
         except TypeError as error:
@@ -168,10 +168,25 @@ def _transpose_into(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
             ADAPTER.move(source, destination, x, out)
 
 
-def _is_plain(x: Tensor) -> bool:
-    """Return whether x is a tensor and nothing more, outside of ``torch.compile`` and ``torch.func``."""
-    known = type(x) is torch.Tensor or type(x) is torch.nn.Parameter
-    return known and not torch.compiler.is_compiling() and not torch._C._are_functorch_transforms_active()
+def _moved_small(x: Tensor, axes: Any) -> Tensor | None:
+    """Let PyTorch itself move what an operator written in Python takes longer for; None where a rule may be broken."""
+    if type(x) not in _PLAIN or torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return None
+    plain = x.layout is torch.strided and not x.is_quantized and not x.is_nested and x.is_contiguous()
+    if not plain or x.ndim > MAX_NDIM or not _is_small(x) or not is_stored(x, x.data_ptr() + x.nbytes):
+        return None
+    if axes is None:
+        axes = range(x.ndim)[::-1]
+    elif type(axes) not in (tuple, list) or not all(type(axis) is int for axis in axes):
+        return None
+    try:
+        return x.permute(tuple(axes)).clone(memory_format=torch.contiguous_format)
+    except (RuntimeError, IndexError):  # says so in its own words; here the rule is named
+        return None
+
+
+_PLAIN = {torch.Tensor, torch.nn.Parameter}
+"""Classes of tensors that are nothing more."""
 
 
 def _is_small(x: Tensor) -> bool:
