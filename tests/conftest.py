@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# No test asserts a time, and an example may compile a kernel. CI draws the same examples each time.
+# No test asserts a time, and an example may compile a kernel. In CI every run draws the same examples, so that what
+# fails there fails again; elsewhere each run draws new ones.
 settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
 

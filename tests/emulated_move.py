@@ -1,15 +1,16 @@
 """One move by a production kernel on the emulator, checked whole."""
 
 import math
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from cornerturn.emulator import Emulation, Memory, emulate
 from cornerturn.emulator.memory import Allocation
+from cornerturn.kernels.kernel import Launch
 from cornerturn.kernels.production.axes import MoveAxis
 from cornerturn.kernels.production.device_code import Production
-from cornerturn.toolchain import compile_source
+from cornerturn.toolchain import Image, compile_source
 
 
 def run(
@@ -24,18 +25,20 @@ def run(
         "x": memory.bind(x.reshape(-1), "x", skew=x_skew),
         "y": memory.bind(y.reshape(-1), "y", written=False, skew=y_skew),
     }
-    emulation = launched(kernel, memory, arrays)
+    emulation = launched(image_of(kernel), kernel.launch, arrays, memory)
     assert not emulation.hazards
     assert not len(arrays["y"].unwritten())
     assert np.array_equal(y, want)
     return emulation
 
 
-def launched(
-    kernel: Production, memory: Memory, arrays: dict[str, Allocation], blocks: Sequence[int] | None = None
-) -> Emulation:
-    """Emulate a kernel on arrays that are bound already, or some of its blocks."""
-    image, launch = compile_source(kernel.source).image(kernel.entry), kernel.launch
+def image_of(kernel: Production) -> Image:
+    """Compile a production kernel."""
+    return compile_source(kernel.source).image(kernel.entry)
+
+
+def launched(image: Image, launch: Launch, arrays: dict[str, Allocation], memory: Memory, **how: Any) -> Emulation:
+    """Emulate a launch on arrays that are bound already; ``how`` is for the emulator."""
     return emulate(
         image.ptx,
         image.symbol,
@@ -44,7 +47,7 @@ def launched(
         block=launch.block,
         arguments=[arrays[item] if isinstance(item, str) else item for item in launch.arguments],
         shared_bytes=launch.shared_bytes,
-        blocks=blocks,
+        **how,
     )
 
 

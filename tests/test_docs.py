@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -14,6 +15,8 @@ import pytest
 
 from cornerturn.cli import main
 from cornerturn.gpu import facts_of
+from cornerturn.op.cpu import engine, store
+from cornerturn.op.cpu.crew import Patience
 from cornerturn.op.transpose import transpose
 
 from .op.adapters.fake_cupy import Ndarray, adapter_of_fake_cupy
@@ -120,36 +123,79 @@ def test_the_walks_are_short_and_enter_no_module_twice():
     assert in_bench
 
 
-def steps_and_records(number: int) -> set[str]:
-    """The modules of a walk's steps, and those of the records that all walks hand on."""
+def walk(number: int) -> tuple[list[str], set[str], set[str]]:
+    """The modules of a walk's steps, those that only a first call asks, and those of the records that all hand on."""
     walks = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("\n## Three walks")[1]
     records, *texts = walks.split("\n### ")
-    steps = re.findall(r"^\d+\. `([\w/]+\.py)`", texts[number], re.MULTILINE)
-    return {*steps, *re.findall(r"`(op/\w+\.py)`", records)}
+    named = r"`([\w/]+\.py)`"
+    listed, first_call, *_ = re.split(r"\n\n(?=\D)", texts[number].partition("\n\n")[2])
+    steps = re.findall(rf"^\d+\. {named}", listed, re.MULTILINE)
+    further = {*re.findall(named, listed + first_call)} - {*steps}
+    return steps, further, {*re.findall(named, records)}
 
 
-def entered_by(call: Callable[[], object]) -> set[str]:
-    """The modules of the package whose functions a call enters, on this thread."""
-    entered = set()
+def entered_by(call: Callable[[], object]) -> list[str]:
+    """The modules of the package whose functions a call enters, on this thread, in the order of their first ones."""
+    entered = {}
 
     def note(frame, event, argument):
         if event == "call" and (path := Path(frame.f_code.co_filename)).is_relative_to(SOURCE):
-            entered.add(path.relative_to(SOURCE).as_posix())
+            entered[path.relative_to(SOURCE).as_posix()] = None
 
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(None)
-    return entered
+    return list(entered)
 
 
-def test_a_repeated_call_on_a_numpy_array_takes_only_the_steps_of_its_walk():
-    x = np.zeros((1500, 1000), np.float32)
-    transpose(x)  # imports, plans and compiles
-    entered = entered_by(lambda: transpose(x))
-    assert entered - steps_and_records(0) == set()
-    assert {"op/transpose.py", "op/adapters/numpy.py"} <= entered
+def without(modules: list[str], others: set[str]) -> list[str]:
+    return [module for module in modules if module not in others]
+
+
+@pytest.fixture
+def visible_kernels(monkeypatch):
+    """Calls of compiled kernels show as calls of the functions they were compiled from: not every Python tells them."""
+    kernel_of = store.kernel
+
+    def visible(name):
+        kernel = kernel_of(name)
+
+        def call(*numbers):
+            kernel(*numbers)
+
+        call.__code__ = call.__code__.replace(co_filename=kernel.py_func.__code__.co_filename)
+        return call
+
+    monkeypatch.setattr(store, "kernel", visible)
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    """The CPU engine asks for one helper, whatever the machine has and whatever came before."""
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+    monkeypatch.setattr(engine, "_patience", Patience())
+
+
+def test_a_numpy_array_takes_the_steps_of_its_walk(visible_kernels, two_threads):
+    transpose(np.zeros((4096, 4080), np.float32))  # imports and compiles
+    steps, further, records = walk(0)
+    x = np.zeros((4096, 4081), np.float32)  # of a layout that nothing else has
+    first = entered_by(lambda: transpose(x))
+    assert {*first} - records == {*steps, *further}
+    repeated = entered_by(lambda: transpose(x))
+    assert without(repeated, records) == steps
+
+
+def test_a_small_numpy_array_goes_straight_to_the_kernel_when_its_layout_comes_again(visible_kernels):
+    steps, _, _ = walk(0)
+    x = np.zeros((1500, 1001), np.float32)
+    transpose(x)
+    assert entered_by(lambda: transpose(x)) == [steps[0], steps[1], steps[-1]]
 
 
 @pytest.fixture
@@ -180,14 +226,17 @@ def launched(monkeypatch):
     facts_of.cache_clear()
 
 
-def test_a_repeated_call_on_an_array_of_cupy_takes_only_the_steps_of_its_walk(monkeypatch, launched):
+def test_an_array_of_cupy_takes_the_steps_of_its_walk(monkeypatch, launched):
+    steps, further, records = walk(1)
     with adapter_of_fake_cupy(monkeypatch):
-        x = Ndarray(np.zeros((1024, 512), np.float32))
-        y = Ndarray(np.zeros((512, 1024), np.float32))
-        transpose(x, out=y)  # plans for these addresses modulo 32, compiles and loads
-        entered = entered_by(lambda: transpose(x, out=y))
-    assert entered - steps_and_records(1) == set()
-    assert {"op/gpu/engine.py", "gpu/launcher.py"} <= entered
+        x = Ndarray(np.zeros((6, 3, 16, 14, 16, 14), np.float16))
+        y = Ndarray(np.zeros((6, 16, 16, 14, 14, 3), np.float16))
+        axes = 0, 2, 4, 3, 5, 1
+        first = entered_by(lambda: transpose(x, axes, out=y))
+        repeated = entered_by(lambda: transpose(x, axes, out=y))
+    assert [module for module in first if module in steps] == steps
+    assert further <= {*first}
+    assert without(repeated, records) == steps[:5] + steps[8:]
     assert len(launched) == 2
 
 

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,39 @@ def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
     with replacing(path) as file:
         file.write(b"new")
     assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(not hasattr(os, "chown") or os.geteuid() != 0, reason="only root gives files away")
+def test_a_replaced_file_keeps_its_owner(tmp_path):
+    path = tmp_path / "out.json"
+    path.touch()
+    os.chown(path, 1234, 2345)
+    with replacing(path) as file:
+        file.write(b"new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
+
+
+def test_what_is_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append((tmp_path / "out.json").exists()))
+    with replacing(tmp_path / "out.json") as file:
+        file.write(b"new")
+    assert synced == [False]
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("appears", [True, False])
+def test_a_new_file_replaces_none_that_appears_meanwhile(tmp_path, monkeypatch, links, appears):
+    path = tmp_path / "out.json"
+    if not links:
+        monkeypatch.setattr(os, "link", lambda source, target: (_ for _ in ()).throw(PermissionError(1, "no links")))
+    refused = pytest.raises(UsageError, match="a file has appeared there meanwhile") if appears else nullcontext()
+    with refused, replacing(path, new=True) as file:
+        file.write(b"new")
+        if appears:
+            path.write_text("other")
+    assert path.read_text() == ("other" if appears else "new")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_new_file_has_the_mode_of_any_new_file(tmp_path):

@@ -38,6 +38,20 @@ def test_an_import_loads_nothing_heavy(module):
 MODULES = ["cornerturn", *(module.name for module in pkgutil.walk_packages(cornerturn.__path__, "cornerturn."))]
 
 
+def test_a_first_use_imports_where_no_handler_of_signals_raises():
+    code = """
+import threading, cornerturn
+import_module, threads = cornerturn.import_module, []
+def noted(name):
+    threads.append(threading.current_thread() is threading.main_thread())
+    return import_module(name)
+cornerturn.import_module = noted
+cornerturn.transpose
+print(threads)
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[False, True]\n"
+
+
 @pytest.mark.parametrize("module", [name for name in MODULES if not name.endswith("__main__")])
 def test_the_examples_in_docstrings_hold(module):
     assert doctest.testmod(pytest.importorskip(module)).failed == 0

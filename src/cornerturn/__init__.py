@@ -1,6 +1,10 @@
 """cornerturn: the matrix transpose, to use and to understand."""
 
+import threading
+import time
+from contextlib import suppress
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cornerturn.op.adapters import registry as _registry  # noqa: F401  (registers what closes it when Python ends)
@@ -20,9 +24,24 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         value: Any = import_module("cornerturn.version").package_version()
     else:
-        value = getattr(import_module("cornerturn.op.transpose"), name)
+        value = getattr(_imported("cornerturn.op.transpose"), name)
     globals()[name] = value
     return value
+
+
+def _imported(name: str) -> ModuleType:
+    """Import a module in a thread of its own: a handler of signals raises in the main one, and would leave it half."""
+
+    def work() -> None:
+        with suppress(BaseException):  # raised again below
+            import_module(name)
+
+    thread = threading.Thread(target=work, daemon=True)
+    with suppress(RuntimeError):  # an interpreter that shuts down, or is not the main one, starts no such thread
+        thread.start()
+    while thread.is_alive():  # joining a thread is not safe from handlers of signals
+        time.sleep(0.001)
+    return import_module(name)
 
 
 def __dir__() -> list[str]:

@@ -187,23 +187,36 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path 
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, *, new: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary file that takes the place of ``path`` when the block ends well, and else vanishes.
 
-    A link is written through, and a file that is replaced keeps its permissions. Where its folder cannot be written,
-    it is overwritten when the block ends well, which is not a single step.
+    A link is written through, and a file that is replaced keeps its permissions and, where that is allowed, its owner.
+    Where its folder cannot be written, it is overwritten when the block ends well, which is not a single step.
+
+    Args:
+        path: where to write.
+        new: whether a file that appears at ``path`` meanwhile is kept.
 
     Raises:
-        UsageError: ``path`` cannot be written, or its disk is full.
+        UsageError: ``path`` cannot be written, or its disk is full, or a file that is kept has appeared there.
     """
     present = _present(path)
     target = _real(path)
     in_place = present is not None and not _is_writable(target.parent)
     try:
-        with _overwriting(target) if in_place else appearing(target) as file:
+        with _overwriting(target) if in_place else appearing(target, new=new) as file:
             if present and not in_place:
+                with suppress(OSError):  # only root gives files away
+                    os.chown(file.fileno(), present.st_uid, present.st_gid)
                 Path(file.name).chmod(stat.S_IMODE(present.st_mode))
             yield file
+            file.flush()
+            os.fsync(file.fileno())  # or after a loss of power the name might stand for half a file
+    except FileExistsError as error:
+        if error.filename2 != str(target):
+            raise
+        rule = "a file has appeared there meanwhile: give another path, or --force to replace it"
+        raise refuse(path, rule) from error
     except OSError as error:
         # A failed write names no file; what else fails within the block is not ours to explain.
         ours = str(error.filename).endswith(_TEMPORARY) or error.filename == str(target)
@@ -213,23 +226,44 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def appearing(target: Path) -> Iterator[IO[bytes]]:
+def appearing(target: Path, *, new: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``target`` that is renamed to it when the block ends well, and else vanishes.
 
+    Args:
+        target: the file to be.
+        new: whether a file that appears there meanwhile is kept.
+
     Raises:
-        OSError: as the system says it.
+        OSError: as the system says it; a FileExistsError whose ``filename2`` is ``target`` where a file is kept.
     """
     temporary = target.with_name(f".{secrets.token_hex(8)}{_TEMPORARY}")
     _unfinished.add((os.getpid(), temporary))
     try:
         with temporary.open("xb") as file:
             yield file
-        temporary.replace(target)
+        if new:
+            _rename_to_new(temporary, target)
+        else:
+            temporary.replace(target)
     except BaseException:
         _remove(temporary)
         _unfinished.discard((os.getpid(), temporary))  # not before it is gone: another signal may come
         raise
     _unfinished.discard((os.getpid(), temporary))
+
+
+def _rename_to_new(temporary: Path, target: Path) -> None:
+    """Rename a file to one that is not there yet: a second name for it cannot replace anything."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without second names: between the question and the answer a file may appear
+        if target.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(temporary), None, str(target)) from None
+        temporary.replace(target)
+    else:
+        temporary.unlink()
 
 
 _unfinished: set[tuple[int, Path]] = set()

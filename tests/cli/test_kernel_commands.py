@@ -6,9 +6,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cornerturn.cli import kernel_commands, main
+from cornerturn.errors import MissingExtraError
 from cornerturn.gpu import DeviceFacts
 from cornerturn.kernels.catalogue import find, in_family
-from cornerturn.kernels.kernel import Kernel
+from cornerturn.kernels.kernel import Kernel, Source
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.kernels.production.profile import Profile
@@ -17,7 +18,7 @@ from cornerturn.op.gpu.engine import into_new
 from cornerturn.op.gpu.plan import plan
 from cornerturn.op.gpu.tuned import default_for
 from cornerturn.op.problem import Problem
-from cornerturn.toolchain import build, compilation, compile_source, unavailable_reason
+from cornerturn.toolchain import Module, build, compilation, compile_source, unavailable_reason
 
 H200_FACTS = DeviceFacts(0, "NVIDIA H200", "sm_90", 132, 60 << 20, 140 << 30, True, "13.0")
 
@@ -74,6 +75,32 @@ class TestBuild:
         compilation._compile_once.cache_clear()
         monkeypatch.setattr(compilation, "compile_with_cute", None)
         assert all(build(entry).cubin for entry in in_family("cute") if isinstance(entry, Kernel))
+
+    @pytest.fixture
+    def few(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A catalogue of two sources, for one of which there is no compiler."""
+
+        def missing(source: Source, arch: str) -> Module:
+            raise MissingExtraError("needs the DSL: pip install it")
+
+        monkeypatch.setattr(compilation, "compile_with_cute", missing)
+        monkeypatch.setattr(kernel_commands, "CATALOGUE", [*in_family("controls"), *in_family("cute")])
+
+    def test_of_the_whole_catalogue_it_omits_what_has_no_compiler_and_says_so(self, few: None) -> None:
+        done = run("build", "--arch", "sm_80")
+        assert done.exit_code == 0
+        made, omitted = (" ".join(line.split()) for line in done.stdout.splitlines()[:2])
+        assert made.startswith("controls.cu 1 kernel for sm_80 by nvrtc")
+        assert omitted == "cute.py 11 kernels for sm_80 omitted: needs the DSL: pip install it"
+
+    @pytest.mark.parametrize("named", [True, False])
+    def test_what_is_asked_for_by_name_and_what_leaves_nothing_is_an_error(
+        self, few: None, monkeypatch: pytest.MonkeyPatch, named: bool
+    ) -> None:
+        monkeypatch.setattr(kernel_commands, "CATALOGUE", in_family("cute"))
+        done = run("build", *(["--family", "controls", "--family", "cute"] if named else []))
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "needs the DSL: pip install it" in done.stderr
 
     def test_the_first_call_of_a_move_finds_its_kernel(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         names = ("30x40x50:2,0,1", "300x400[:,1:]", "30x40x50:2,0,1")

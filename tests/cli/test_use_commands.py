@@ -92,9 +92,17 @@ class TestCompare:
 
 
 class TestTranspose:
+    def test_a_bound_that_cannot_be_kept_is_said_to_be_none(self, tmp_path):
+        source, target = saved(tmp_path / "x.npy", np.arange(6).reshape(2, 3)), tmp_path / "y.npy"
+        first, second = run("transpose", source, target, "--memory", "255MiB").stderr.splitlines()
+        assert first == (
+            "Python and the compiled engine take about 200MiB in any case: --memory bounds the process from 256MiB on"
+        )
+        assert second.startswith(str(target))
+
     def test_a_file(self, tmp_path):
         source, target = saved(tmp_path / "x.npy", np.arange(24).reshape(2, 3, 4)), tmp_path / "y.npy"
-        done = run("transpose", source, target, "--axes", "-1,0,1", "--memory", "2MiB")
+        done = run("transpose", source, target, "--axes", "-1,0,1", "--memory", "256MiB")
         assert (done.exit_code, done.stdout) == (0, "")
         assert re.fullmatch(rf"{re.escape(str(target))}: 4x2x3 int64, 192 bytes, \d+\.\d\d s\n", done.stderr)
         assert np.array_equal(np.load(target), np.arange(24).reshape(2, 3, 4).transpose(-1, 0, 1))
@@ -123,7 +131,7 @@ class TestTranspose:
     ("arguments", "message"),
     [
         (["compare", "--json", "a.svg", "--plot", "a.svg"], "--plot a.svg: that is the file of --json: choose another"),
-        (["compare", "--case", "8by8"], "unknown case '8by8': give large, small, "),
+        (["compare", "--case", "8by8"], "unknown case: got '8by8'; give large, small, "),
         (["compare", "--seed", "3"], "--seed is about random moves: give --moves N too"),
         (
             ["compare", "--moves", "3", "--case", "8x8"],
@@ -139,6 +147,8 @@ class TestTranspose:
         (["compare", "--json", "missing/out.json"], "cannot be written: No such file or directory"),
         (["transpose", "x.npy"], "Missing argument 'OUT.npy'."),
         (["transpose", "missing.npy", "y.npy"], "missing.npy: no such file"),
+        (["transpose", "x.npy", "y/"], "y/ names a folder: give the path of a file"),
+        (["compare", "--json", "folder/"], "folder/ names a folder: give the path of a file"),
         (["transpose", "x.npy", "y.npy", "--axes", "1;0"], "'1;0' is not a list of axes such as 1,0"),
         (["transpose", "x.npy", "y.npy", "--memory", "much"], "'much' is not a number of bytes such as 512MiB or 2GB"),
         (["transpose", "x.npy", "y.npy", "--memory", "1KiB"], "'1KiB' is too little: give at least 1MiB"),
@@ -166,7 +176,7 @@ def test_a_signal_leaves_no_half_file(tmp_path, ignored, numbers, status, said):
     with (tmp_path / "x.npy").open("wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (1 << 15,) * 2})
         file.truncate(file.tell() + (1 << 30))
-    command = shlex.join([*COMMAND, "transpose", "x.npy", "y.npy", "--memory", "1MiB"])
+    command = shlex.join([*COMMAND, "transpose", "x.npy", "y.npy", "--memory", "256MiB"])
     shell = ["sh", "-c", f"{ignored}exec {command}"]
     with subprocess.Popen(
         shell, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, preexec_fn=default_signals

@@ -145,9 +145,8 @@ def test_a_barrier_that_some_threads_never_reach_names_the_lines():
     assert "24 at" in message and "(kernel.cu:6)" in message
 
 
-def test_lanes_of_a_warp_at_different_barriers_are_a_hazard():
-    text = """extern "C" __global__ void kernel(volatile int* y) {
-        if (threadIdx.x & 1) {
+TWO_BARRIERS = """extern "C" __global__ void kernel(volatile int* y) {
+        if (threadIdx.x & %d) {
             y[threadIdx.x] = 1;
             __syncthreads();
         } else {
@@ -155,8 +154,11 @@ def test_lanes_of_a_warp_at_different_barriers_are_a_hazard():
             __syncthreads();
         }
     }"""
+
+
+def test_lanes_of_a_warp_at_different_barriers_are_a_hazard():
     y = np.zeros(64, dtype=np.int32)
-    (hazard,) = launch_cuda(text, y, block=64).hazards
+    (hazard,) = launch_cuda(TWO_BARRIERS % 1, y, block=64).hazards
     assert hazard.kind == "divergent barrier"
     assert {hazard.location} <= {"kernel.cu:4", "kernel.cu:7"}
     assert "kernel.cu:4" in hazard.message and "kernel.cu:7" in hazard.message
@@ -164,16 +166,7 @@ def test_lanes_of_a_warp_at_different_barriers_are_a_hazard():
 
 
 def test_whole_warps_at_different_barriers_are_none():
-    text = """extern "C" __global__ void kernel(volatile int* y) {
-        if (threadIdx.x & 32) {
-            y[threadIdx.x] = 1;
-            __syncthreads();
-        } else {
-            y[threadIdx.x] = 2;
-            __syncthreads();
-        }
-    }"""
-    assert launch_cuda(text, np.zeros(64, dtype=np.int32), block=64).hazards == ()
+    assert launch_cuda(TWO_BARRIERS % 32, np.zeros(64, dtype=np.int32), block=64).hazards == ()
 
 
 @pytest.mark.parametrize("statement", ["bar.arrive 1, 64;", "barrier.cluster.arrive;", "bar.red.popc.u32 %t, 0, %p;"])

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from cornerturn.emulator import Access, Memory, emulate
+from cornerturn.emulator import Access, Memory
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.toolchain import build
+
+from ..emulated_move import launched
 
 SIZE = 4096
 
@@ -69,18 +71,9 @@ def counted(accesses: tuple[Access, ...]) -> Measured:
 def test_the_emulator_counts_what_the_hardware_counted(name: str):
     kernel = find(name)
     assert isinstance(kernel, Kernel)
-    image, launch, memory = build(kernel), kernel.launch(SIZE, SIZE), Memory()
+    memory = Memory()
     x = np.arange(SIZE * SIZE, dtype=np.uint32).reshape(SIZE, SIZE)
     matrices = {"x": memory.bind(x, "x"), "y": memory.bind(np.zeros_like(x), "y", written=False)}
-    emulation = emulate(
-        image.ptx,
-        image.symbol,
-        memory,
-        grid=launch.grid,
-        block=launch.block,
-        arguments=[matrices[a] if isinstance(a, str) else a for a in launch.arguments],
-        shared_bytes=launch.shared_bytes,
-        races=False,
-    )
+    emulation = launched(build(kernel), kernel.launch(SIZE, SIZE), matrices, memory, races=False)
     assert emulation.hazards == ()
     assert counted(emulation.accesses) == H200[name]

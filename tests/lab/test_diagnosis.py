@@ -1,12 +1,12 @@
 """The diagnosis names the end that costs most, why, and the kernel of the catalogue that does not pay it."""
 
-import numpy as np
 import pytest
 
 from cornerturn.kernels.catalogue import find
-from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
 from cornerturn.lab.explanation import explain
 from cornerturn.toolchain import unavailable_reason
+
+from .small_kernel import kernel_of
 
 
 def diagnosis(name, rows=256, cols=256):
@@ -116,34 +116,20 @@ def test_a_matrix_that_does_not_fill_the_warps():
     assert said.startswith("No request takes more than its active lanes need, but these are few")
 
 
-TWO_WASTES = """
-extern "C" __global__ void k(const unsigned* x, unsigned* y, unsigned rows, unsigned cols) {
-    __shared__ unsigned tile[32 * 32];
+TWO_WASTES = """    __shared__ unsigned tile[32 * 32];
     tile[32 * threadIdx.x] = x[2 * threadIdx.x];
     __syncthreads();
-    y[threadIdx.x] = tile[32 * (threadIdx.x ^ 1)];
-}
-"""
+    y[threadIdx.x] = tile[32 * (threadIdx.x ^ 1)];"""
 
 
 def test_global_memory_comes_before_shared_memory():
-    kernel = Kernel(
-        name="k",
-        family="tests",
-        source=CudaSource("k.cu", TWO_WASTES, ("k",)),
-        entry="k",
-        element_bytes=4,
-        launch=lambda rows, cols: Launch((1, 1, 1), (32, 1, 1), ("x", "y", np.uint32(rows), np.uint32(cols))),
-        refuses=lambda rows, cols: None,
-        lesson="For tests.",
-    )
-    said = explain(kernel, 128, 128).diagnosis
+    said = explain(kernel_of(TWO_WASTES), 128, 128).diagnosis
     assert said[1] == (
         "The bottleneck is the global load: 8 sectors per request where 4 would do. "
         "Also the shared load: 32 wavefronts per request where 1 would do. "
         "Also the shared store: 32 wavefronts per request where 1 would do."
     )
-    assert said[2].startswith("Line 4: neighbouring lanes mostly read 8 bytes apart")
+    assert said[2].startswith("Line 3: neighbouring lanes mostly read 8 bytes apart")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.kernels.catalogue import find, in_family
-from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
+from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.counts import count
 from cornerturn.lab.layouts import EXTENT, Arrangement, Layouts, watch_layouts
 from cornerturn.lab.matrices import distinct
@@ -17,6 +17,7 @@ from cornerturn.lab.views.layouts import terminal_pictures
 from cornerturn.toolchain import unavailable_reason
 
 from .printing import printed
+from .small_kernel import kernel_of
 
 pytest.importorskip("tensor_layouts")
 
@@ -145,19 +146,7 @@ def test_the_marked_elements_are_those_of_the_worse_request(name: str, access: s
 
 
 def made(body: str) -> Kernel:
-    text = 'extern "C" __global__ void k(const unsigned* x, unsigned* y, unsigned rows, unsigned cols) {' + body + "}"
-    return Kernel(
-        name="k",
-        family="tests",
-        source=CudaSource("k.cu", text, ("k",)),
-        entry="k",
-        element_bytes=4,
-        launch=lambda rows, cols: Launch(
-            (rows * cols // 64, 1, 1), (64, 1, 1), ("x", "y", np.uint32(rows), np.uint32(cols))
-        ),
-        refuses=lambda rows, cols: None,
-        lesson="For tests.",
-    )
+    return kernel_of(body, 64, lambda rows, cols: (rows * cols // 64, 1, 1))
 
 
 INDEX = "const unsigned t = threadIdx.x, r = t / 8, c = t % 8;"

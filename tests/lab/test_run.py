@@ -8,38 +8,28 @@ import pytest
 from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.controls import COPY
-from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
+from cornerturn.kernels.kernel import Launch
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
+
+from .small_kernel import kernel_of
 
 ROWS, COLS = 40, 36
 
 
-def kernel_of(body):
+def one_thread_an_element(body):
     """A kernel in which one thread handles one element of x: ``x[i]`` with ``i = r * cols + c``."""
-    text = (
-        'extern "C" __global__ void k(const unsigned* x, unsigned* y, unsigned rows, unsigned cols) {\n'
+    return kernel_of(
         "  unsigned i = blockIdx.x * blockDim.x + threadIdx.x, r = i / cols, c = i % cols;\n"
         "  if (i >= rows * cols) return;\n"
-        f"  {body}\n"
-        "}\n"
-    )
-    return Kernel(
-        name="k",
-        family="tests",
-        source=CudaSource("k.cu", text, ("k",)),
-        entry="k",
-        element_bytes=4,
-        launch=lambda rows, cols: Launch(
-            (-(-rows * cols // 128), 1, 1), (128, 1, 1), ("x", "y", np.uint32(rows), np.uint32(cols))
-        ),
-        refuses=lambda rows, cols: None,
-        lesson="For tests.",
+        f"  {body}",
+        128,
+        lambda rows, cols: (-(-rows * cols // 128), 1, 1),
     )
 
 
 def run(body):
-    return run_emulated(kernel_of(body), distinct(ROWS, COLS))
+    return run_emulated(one_thread_an_element(body), distinct(ROWS, COLS))
 
 
 def test_a_right_kernel_is_valid():
@@ -154,6 +144,6 @@ def test_x_is_left_alone():
 )
 def test_a_kernel_that_writes_x_is_not_valid_and_leaves_it_alone(body):
     x = distinct(ROWS, COLS)
-    done = run_emulated(kernel_of(body), x)
+    done = run_emulated(one_thread_an_element(body), x)
     assert any("write to an input" in fault for fault in done.faults)
     assert np.array_equal(x, distinct(ROWS, COLS))

@@ -45,6 +45,7 @@ class TestViews:
             ROWS_KEPT.name,
         ] * 2
         assert sum(line.startswith("geometric mean") for line in lines) == 2
+        assert lines[0].startswith("copy: the speed of a plain copy")  # what columns mean is said before the first
         assert [line.strip() for line in lines[-2:]] == [
             "Foo is not installed: pip install foo",
             "picky takes cubes only",
@@ -71,6 +72,7 @@ class TestViews:
         results = [replace(row, kernel="tiles") if row.engine == "cornerturn" else row for row in results]
         lines = shown(moves_tables(results, ["Foo is not installed: pip install foo"], "4 moves"))
         assert lines[0] == "4 moves"
+        assert lines[1].startswith("Percentages: speed as a share of a plain copy's.")
         (everything,) = [line.split() for line in lines if line.startswith("all ")]
         assert everything == ["all", "4", "50%", "50%", "50%", "50%"]
         (numpy,) = [line.split() for line in lines if line.startswith("NumPy")]

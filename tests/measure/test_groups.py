@@ -47,7 +47,7 @@ def test_groups_are_whole():
     ],
 )
 def test_other_names_are_refused(text):
-    message = f"unknown case {text!r}: give {', '.join(GROUPS)}, 8192x8192, "
+    message = f"got {text!r}; give {', '.join(GROUPS)}, 8192x8192, "
     with pytest.raises(UsageError, match=re.escape(message)):
         parse_case(text)
 
@@ -64,6 +64,10 @@ def test_a_move_is_one_case(text, rule):
     message = f"{rule}: got {text!r}; give a shape and axes, such as 8192x8192, "
     with pytest.raises(UsageError, match=re.escape(message)):
         parse_move(text)
+    if text not in GROUPS:
+        rule_of_a_case = rule.replace("move", "case")
+        with pytest.raises(UsageError, match=f"^{rule_of_a_case}: got"):
+            parse_case(text)
 
 
 @pytest.mark.parametrize("case", [*MODELS, *map(for_cpu, MODELS)], ids=lambda case: f"{case.label} {case.dtype}")

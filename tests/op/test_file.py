@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from cornerturn.errors import UsageError
 from cornerturn.files import read_npy_header
 from cornerturn.op import file as file_module
-from cornerturn.op.file import MIN_MEMORY, box_shape, transpose_file
+from cornerturn.op.file import HONOURED_MEMORY, MIN_MEMORY, box_shape, transpose_file
 from cornerturn.op.problem import canonical
 
 
@@ -113,7 +113,8 @@ class TestFiles:
         assert MIN_MEMORY / 4 < sum(sizes) <= MIN_MEMORY
 
 
-def test_a_process_stays_within_its_memory(tmp_path):
+@pytest.mark.parametrize("memory", [HONOURED_MEMORY, 512 << 20])
+def test_a_process_stays_within_its_memory(tmp_path, memory):
     status = Path("/proc/self/status")
     if not status.exists():
         pytest.skip("peak memory is read from Linux's /proc")
@@ -123,13 +124,13 @@ def test_a_process_stays_within_its_memory(tmp_path):
         file.truncate(file.tell() + 4 * 8192 * 8192)
     code = (
         "import sys; from pathlib import Path; from cornerturn.op.file import transpose_file;"
-        "transpose_file(Path(sys.argv[1]), Path(sys.argv[2]), memory=512 << 20);"
+        "transpose_file(Path(sys.argv[1]), Path(sys.argv[2]), memory=int(sys.argv[3]));"
         "print(Path('/proc/self/status').read_text())"
     )
-    command = [sys.executable, "-c", code, source, tmp_path / "y.npy"]
+    command = [sys.executable, "-c", code, source, tmp_path / "y.npy", str(memory)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     (peak,) = (int(line.split()[1]) << 10 for line in done.stdout.splitlines() if line.startswith("VmHWM:"))
-    assert peak < 512 << 20
+    assert peak < memory
 
 
 class TestRefusals:
@@ -190,6 +191,31 @@ class TestRefusals:
         with pytest.raises(UsageError, match="the input became shorter while it was read"):
             transpose_file(source, tmp_path / "y.npy", memory=MIN_MEMORY, step=lambda share: os.truncate(source, 1000))
         assert not (tmp_path / "y.npy").exists()
+
+    def test_an_input_that_is_changed_meanwhile(self, tmp_path):
+        source, target = saved(tmp_path / "x.npy", numbered((900, 900))), tmp_path / "y.npy"
+
+        def change(share):
+            with source.open("r+b") as file:
+                file.seek(4000)
+                file.write(b"other")
+
+        with pytest.raises(UsageError, match=r"x\.npy: the input was changed while it was read: leave it alone"):
+            transpose_file(source, target, memory=MIN_MEMORY, step=change)
+        assert list(tmp_path.iterdir()) == [source]
+
+    @pytest.mark.parametrize("force", [False, True])
+    def test_a_file_that_appears_meanwhile_is_kept_unless_forced(self, tmp_path, force):
+        source, target = saved(tmp_path / "x.npy", numbered((3, 4))), tmp_path / "y.npy"
+        step = lambda share: target.write_text("other")  # noqa: E731
+        if force:
+            transpose_file(source, target, force=True, step=step)
+            assert np.load(target).shape == (4, 3)
+        else:
+            with pytest.raises(UsageError, match=r"y\.npy: a file has appeared there meanwhile: .* --force"):
+                transpose_file(source, target, step=step)
+            assert target.read_text() == "other"
+        assert sorted(tmp_path.iterdir()) == [source, target]
 
 
 class TestBoxes:

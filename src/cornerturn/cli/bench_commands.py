@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.options import DEFAULT_SIZE, DEVICE, PLOT, json_option, sizes_option
+from cornerturn.cli.options import DEFAULT_SIZE, DEVICE, FILE_PATH, PLOT, json_option, sizes_option
 from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.cli.tune_commands import tuned_fact
 from cornerturn.errors import UsageError
@@ -37,7 +37,7 @@ def list_kernels() -> None:
 @click.argument("names", metavar="[KERNEL]...", nargs=-1)
 @click.option("--family", "families", multiple=True, help="Run a whole family; may be given several times.")
 @sizes_option("Size of x, default 1024x1024; may be given several times.")
-@click.option("--input", "source", type=click.Path(path_type=Path), metavar="FILE.npy", help="Run on your own matrix.")
+@click.option("--input", "source", type=FILE_PATH, metavar="FILE.npy", help="Run on your own matrix.")
 @DEVICE
 @click.option("--repeat", type=click.IntRange(min=1), default=1000, show_default=True, help="Launches timed on a GPU.")
 @click.option("--warmup", type=click.IntRange(min=1), default=10, show_default=True, help="Launches before them.")

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from cornerturn.cli.bench_commands import choose_device
-from cornerturn.cli.options import DEVICE, json_option, parse_size, sizes_option
+from cornerturn.cli.options import DEVICE, FILE_PATH, json_option, parse_size, sizes_option
 from cornerturn.cli.shell import progress_bar, say, show, write_json
 from cornerturn.files import check_outputs
 from cornerturn.lab.environment import device_record, device_title
@@ -21,7 +21,7 @@ from cornerturn.lab.views.lessons import lessons_view
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.cu")
+@click.argument("file", type=FILE_PATH, metavar="FILE.cu")
 @click.option("--entry", metavar="NAME", help="The kernel, for example 'turn<float, 32>'; needed if there are several.")
 @click.option("--block", metavar="X[,Y[,Z]]", help="Threads per block, for example 32,8.")
 @click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for example 'ceil(cols/32),ceil(rows/32)'.")

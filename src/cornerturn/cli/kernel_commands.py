@@ -6,7 +6,7 @@ import click
 
 from cornerturn.cli.options import ELEMENT_BYTES, moved_view, moves_option, refuse_given, svg_option
 from cornerturn.cli.shell import show
-from cornerturn.errors import UsageError
+from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import facts_of, unavailable_reason
 from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
@@ -37,7 +37,7 @@ def build(
 ) -> None:
     """Compile kernels into the cache, for every shape or for moves.
 
-    Without --family and --move, the whole catalogue is compiled.
+    Without --family and --move, the whole catalogue is compiled, but for what needs a compiler that is not installed.
 
     The cache is the folder CORNERTURN_CACHE: copied to another machine, it serves there without the compilers.
     """
@@ -49,15 +49,22 @@ def build(
         raise UsageError(f"the cache {cache.folder} is not writable: set CORNERTURN_CACHE to a folder that is")
     sources = dict.fromkeys(source for entry in entries if isinstance(entry, Kernel) for source in entry.sources)
     kernels: dict[tuple[str, str, str], int] = {}
+    lacking: MissingExtraError | None = None
+    compiled = 0
     wanted = [(source, arch) for source in sources for arch in archs]
     wanted += [(_source_of(case, element_bytes, arch), arch) for case in moves for arch in archs]
     for source, arch in dict.fromkeys(wanted):
-        compiled = source.file, arch, compile_source(source, arch).compiler
-        kernels[compiled] = kernels.get(compiled, 0) + len(source.entries)
-    made = [
-        (file, f"{counted(count, 'kernel')} for {arch} by {compiler}")
-        for (file, arch, compiler), count in kernels.items()
-    ]
+        try:
+            how = f"by {compile_source(source, arch).compiler}"
+            compiled += 1
+        except MissingExtraError as error:
+            lacking, how = error, f"omitted: {error}"
+            if families or moves:  # asked for by name
+                raise
+        kernels[source.file, arch, how] = kernels.get((source.file, arch, how), 0) + len(source.entries)
+    if lacking and not compiled:
+        raise lacking
+    made = [(file, f"{counted(count, 'kernel')} for {arch} {how}") for (file, arch, how), count in kernels.items()]
     show(tables.pairs_table([*made, ("cache", str(cache.folder))]))
 
 

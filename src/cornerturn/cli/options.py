@@ -1,5 +1,6 @@
 """Options that several commands share, and the sizes that they take."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from math import prod
@@ -18,6 +19,22 @@ from cornerturn.op.strided_view import StridedView, check_ndim
 DEFAULT_SIZE: Shape = (1024, 1024)
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class _FilePath(click.Path):
+    """A path of a file: not one that ends as a folder's, which would lose that end."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse ``folder/``."""
+        if isinstance(value, str) and value.endswith(("/", os.sep)):
+            self.fail(f"{value} names a folder: give the path of a file", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE_PATH = _FilePath()
 
 
 def parse_size(_: click.Context, __: click.Parameter, text: str) -> Shape:
@@ -59,7 +76,7 @@ DEVICE = click.option(
 PLOT = click.option(
     "--plot",
     "plot_path",
-    type=click.Path(path_type=Path),
+    type=FILE_PATH,
     metavar="FILE",
     help="Draw the results; needs pip install 'cornerturn[plot]'.",
 )
@@ -67,12 +84,12 @@ PLOT = click.option(
 
 def json_option(text: str = "Write the results as JSON.") -> Option:
     """``--json FILE``; ``text`` is its help."""
-    return click.option("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE", help=text)
+    return click.option("--json", "json_path", type=FILE_PATH, metavar="FILE", help=text)
 
 
 def svg_option(text: str) -> Option:
     """``--svg FILE``; ``text`` is its help."""
-    return click.option("--svg", "svg_path", type=click.Path(path_type=Path), metavar="FILE", help=text)
+    return click.option("--svg", "svg_path", type=FILE_PATH, metavar="FILE", help=text)
 
 
 def _parse_move(_: click.Context, __: click.Parameter, text: str | None) -> Case | None:

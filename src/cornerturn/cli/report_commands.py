@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from cornerturn.cli.bench_commands import select
-from cornerturn.cli.options import SIZE
+from cornerturn.cli.options import FILE_PATH, SIZE
 from cornerturn.cli.shell import progress_bar, say
 from cornerturn.files import check_outputs, replacing
 from cornerturn.lab import report as lab_report
@@ -15,15 +15,13 @@ from cornerturn.lab.wording import counted
 
 
 @click.command()
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, metavar="FILE"
-)
+@click.option("-o", "--output", type=FILE_PATH, default=Path("report.html"), show_default=True, metavar="FILE")
 @click.option("--kernel", "names", multiple=True, metavar="KERNEL", help="Only this one; may be given several times.")
 @SIZE
 @click.option(
     "--results",
     "paths",
-    type=click.Path(path_type=Path),
+    type=FILE_PATH,
     multiple=True,
     metavar="FILE",
     help="Times from a GPU, as `bench --json` wrote them; may be given several times.",

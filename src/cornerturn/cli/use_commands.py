@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from cornerturn import __version__
-from cornerturn.cli.options import PLOT, json_option
+from cornerturn.cli.options import FILE_PATH, PLOT, json_option
 from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
@@ -29,7 +29,7 @@ from cornerturn.measure.peers_cpu import CPU_PEERS
 from cornerturn.measure.peers_gpu import GPU_PEERS
 from cornerturn.measure.stage import Pools
 from cornerturn.measure.summary import summarize
-from cornerturn.op.file import DEFAULT_MEMORY, MIN_MEMORY, transpose_file
+from cornerturn.op.file import DEFAULT_MEMORY, HONOURED_MEMORY, MIN_MEMORY, OWN_MEMORY, transpose_file
 
 _ENGINES = list(dict.fromkeys([OURS, *(peer.name for peer in CPU_PEERS), *(peer.name for peer in GPU_PEERS)]))
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -62,17 +62,24 @@ def _parse_bytes(_: click.Context, __: click.Parameter, text: str | None) -> int
 
 
 @click.command()
-@click.argument("source", metavar="IN.npy", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT.npy", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN.npy", type=FILE_PATH)
+@click.argument("target", metavar="OUT.npy", type=FILE_PATH)
 @click.option("--axes", metavar="A,B,...", callback=_parse_axes, help="Axis A becomes the first, and so on.")
 @click.option("--force", is_flag=True, help="Replace OUT.npy if it exists.")
-@click.option("--memory", metavar="BYTES", callback=_parse_bytes, help="Hold at most this, about: 1GiB by default.")
+@click.option(
+    "--memory", metavar="BYTES", callback=_parse_bytes, help="Hold at most this, from 256MiB on: 1GiB by default."
+)
 def transpose(source: Path, target: Path, axes: list[int] | None, force: bool, memory: int) -> None:
     """Transpose a file, also one far larger than memory.
 
     Without --axes the axes are reversed. OUT.npy appears when it is whole: an interrupted run leaves no half
     file, and what was there before stays.
     """
+    if memory < HONOURED_MEMORY:
+        say(
+            f"Python and the compiled engine take about {OWN_MEMORY >> 20}MiB in any case: --memory bounds the process "
+            f"from {HONOURED_MEMORY >> 20}MiB on"
+        )
     start = time.perf_counter()
     with progress_bar(1) as advance:
         written = transpose_file(

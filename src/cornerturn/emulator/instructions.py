@@ -420,10 +420,15 @@ def _low_ones(length: Array, dtype: "np.dtype[Any]") -> Array:
     return ~shl(~dtype.type(0), length)
 
 
+def _place(value: Array, dtype: "np.dtype[Any]") -> Array:
+    """A field's position or length: of 32-bit instructions the low 8 bits count, of 64-bit ones all, as on an H200."""
+    return value & 255 if dtype.itemsize == 4 else value
+
+
 @meaning("bfe", "t = t, u32, u32")
 def bfe(a: Array, position: Array, length: Array) -> Array:
     """A field that reaches past the top is filled with the sign (signed) or zero."""
-    position, length = position & 255, length & 255
+    position, length = _place(position, a.dtype), _place(length, a.dtype)
     shifted, mask = shr(a, position), _low_ones(length, a.dtype)
     if a.dtype.kind == "u":
         return shifted & mask
@@ -433,8 +438,9 @@ def bfe(a: Array, position: Array, length: Array) -> Array:
 
 @meaning("bfi", "t = t, t, u32, u32")
 def bfi(a: Array, b: Array, position: Array, length: Array) -> Array:
-    mask = shl(_low_ones(length & 255, a.dtype), position & 255)
-    return (b & ~mask) | (shl(a, position & 255) & mask)
+    position, length = _place(position, a.dtype), _place(length, a.dtype)
+    mask = shl(_low_ones(length, a.dtype), position)
+    return (b & ~mask) | (shl(a, position) & mask)
 
 
 @meaning("bmsk.clamp", "b32 = u32, u32")

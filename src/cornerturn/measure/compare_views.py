@@ -12,29 +12,37 @@ from rich.text import Text
 from cornerturn.measure.compare import OURS, ROOF, Measurement
 from cornerturn.measure.summary import MARGINS, summarize
 
-_LEGEND = "copy: GB/s, bytes read + written, measured in this run; all others: share of its speed; -: not done"
+_LEGEND = (
+    "copy: the speed of a plain copy, measured in this run, in GB/s of bytes read + written. "
+    "All other columns: a library's speed as a share of it; -: not done."
+)
+_MOVES_LEGEND = (
+    "Percentages: speed as a share of a plain copy's. cornerturn's: its mean over the moves that the library does. "
+    "ahead by > 2%: moves at which the library is so much faster than cornerturn."
+)
 _LONGEST_NAME = 44
 
 
 def compare_tables(results: Sequence[Measurement], missing: Sequence[str], where: str) -> RenderableType:
-    """One table per dtype, a row per case; one of all everyday cases; and under them what could not be compared.
+    """What columns mean; one table per dtype, a row per case; one of all everyday cases; what could not be compared.
 
     Args:
         results: in the order they shall be shown.
         missing: a line for each library that is not installed.
         where: the device, for the titles.
     """
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = [Text(_LEGEND, "dim"), Text()]
     for dtype in dict.fromkeys(result.dtype for result in results if not result.case.label):
         of_dtype = [result for result in results if result.dtype == dtype and not result.case.label]
         parts += [Text(f"{dtype}, {where}", "bold"), Text(), _table(of_dtype), Text()]
     if everyday := [result for result in results if result.case.label]:
         parts += [Text(f"everyday moves, {where}", "bold"), Text(), _table(everyday), Text()]
-    return Group(*parts, Text(_LEGEND, "dim"), *(Text(line, "yellow") for line in missing), *_notes(results))
+    below = [*(Text(line, "yellow") for line in missing), *_notes(results)]
+    return Group(*(parts if below else parts[:-1]), *below)
 
 
 def moves_tables(results: Sequence[Measurement], missing: Sequence[str], title: str) -> RenderableType:
-    """The figures of many moves: by the size of an element, against each library, and the slowest.
+    """What columns mean; the figures of many moves: by the size of an element, against each library, and the slowest.
 
     Args:
         results: of all moves.
@@ -43,7 +51,9 @@ def moves_tables(results: Sequence[Measurement], missing: Sequence[str], title: 
     """
     summary = summarize(results)
     roofs = {(row.case, row.dtype): row for row in results if row.engine == ROOF}
-    shares = _columns("cornerturn, share of the copy", "moves", "geometric mean", "10th percentile", "5th", "worst")
+    shares = _columns(
+        "cornerturn, share of the copy", "moves", "geometric mean", "10th percentile", "5th percentile", "worst"
+    )
     for name, of in {
         "all": summary.whole,
         **{f"elements of {element} bytes": of for element, of in summary.elements.items()},
@@ -61,7 +71,7 @@ def moves_tables(results: Sequence[Measurement], missing: Sequence[str], title: 
     for row in summary.worst:
         roof = roofs[row.case, row.dtype].gbps or 0
         worst.add_row(row.case.name, row.dtype, _percent(row.roof_share or 0), f"{roof:.1f}", row.kernel or "")
-    parts: list[RenderableType] = [Text(title, "bold"), Text()]
+    parts: list[RenderableType] = [Text(title, "bold"), Text(_MOVES_LEGEND, "dim"), Text()]
     for table in (shares, rivals, worst):
         if table.row_count:
             parts += [table, Text()]

@@ -141,7 +141,7 @@ def parse_case(text: str) -> tuple[Case, ...]:
         return GROUPS[text]
     if case := _named(text):
         return (case,)
-    raise UsageError(f"unknown case {text!r}: give {', '.join(GROUPS)}, {_EXAMPLES}")
+    raise UsageError(f"{_fault(text) or 'unknown case'}: got {_shown(text)}; give {', '.join(GROUPS)}, {_EXAMPLES}")
 
 
 def parse_move(text: str) -> Case:
@@ -156,8 +156,13 @@ def parse_move(text: str) -> Case:
     """
     if case := _named(text):
         return case
-    shown = text if len(text) <= 60 else f"{text[:57]}..."
-    raise UsageError(f"{_fault(text) or 'unknown move'}: got {shown!r}; give a shape and axes, such as {_EXAMPLES}")
+    raise UsageError(
+        f"{_fault(text) or 'unknown move'}: got {_shown(text)}; give a shape and axes, such as {_EXAMPLES}"
+    )
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
 
 
 def _fault(text: str) -> str | None:

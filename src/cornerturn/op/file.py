@@ -24,8 +24,12 @@ from cornerturn.op.strided_view import AnyArray, StridedView, check_ndim, empty_
 
 DEFAULT_MEMORY = 1 << 30
 MIN_MEMORY = 1 << 20
+OWN_MEMORY = 200 << 20
+"""What Python and the compiled engine take, whatever is asked for."""
+HONOURED_MEMORY = 256 << 20
+"""From here on a process stays within the memory that it is given."""
 
-_BUFFER_SHARE = 3 / 8  # of the memory, for each of two buffers; the rest is for Python and the compiled engine
+_BUFFER_SHARE = 3 / 8  # of the memory, for each of two buffers
 _CALL_BYTES = 1 << 24  # read or written by one call, so that progress is seen and an interrupt is heard
 
 
@@ -47,14 +51,16 @@ def transpose_file(
         target: path to write to.
         axes: axis ``axes[i]`` of the input becomes axis i of the output; None reverses them.
         force: whether a file at ``target`` may be replaced.
-        memory: bytes that the process may hold, approximately. More memory means longer runs, which are faster.
+        memory: bytes that the process may hold; with less than HONOURED_MEMORY it holds about OWN_MEMORY. More memory
+            means longer runs, which are faster.
         step: told about progress: the share of the work that is done, 0 to 1.
 
     Returns:
         The header of the output.
 
     Raises:
-        UsageError: an argument breaks one of these rules, or the disk has no room for the output.
+        UsageError: an argument breaks one of these rules, the disk has no room for the output, the input is changed
+            meanwhile, or without ``force`` a file appears at ``target`` meanwhile.
     """
     if memory < MIN_MEMORY:
         raise UsageError(f"memory must be at least {MIN_MEMORY} bytes: got {memory}")
@@ -65,13 +71,22 @@ def transpose_file(
         raise refuse(target, "the file exists: give another path, or --force to replace it")
     result = NpyHeader(tuple(header.shape[axis] for axis in order), False, header.dtype, 0)
     _check_room(target, result.nbytes)
-    with source.open("rb") as infile, replacing(target) as outfile:
+    with source.open("rb") as infile, replacing(target, new=not force) as outfile:
+        before = _version(infile)
         result = _write_header(outfile, result)
         if result.nbytes:
             strides_in = tuple(header.strides[axis] for axis in order)
             problem = canonical(header.dtype.itemsize, result.shape, strides_in, result.strides)
             _move(problem, _File(infile, header.offset), _File(outfile, result.offset), memory, step)
+        if _version(infile) != before:
+            raise refuse(source, "the input was changed while it was read: leave it alone and try again")
     return result
+
+
+def _version(file: IO[bytes]) -> tuple[int, int]:
+    """Return what changes when an open file is written to."""
+    found = os.fstat(file.fileno())
+    return found.st_size, found.st_mtime_ns
 
 
 class _File:
@@ -94,7 +109,8 @@ class _File:
 
 def _move(problem: Problem, infile: _File, outfile: _File, memory: int, step: Callable[[float], None]) -> None:
     """Move every element, box by box."""
-    box = box_shape(problem, int(memory * _BUFFER_SHARE))
+    left = max(memory, HONOURED_MEMORY) - OWN_MEMORY
+    box = box_shape(problem, min(int(memory * _BUFFER_SHARE), left // 2))
     buffers = [empty_c_order((prod(box) * problem.itemsize,), np.dtype(np.uint8)) for _ in range(2)]
     done = 0
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters.numpy import ADAPTER as NUMPY
-from cornerturn.op.adapters.numpy import known
+from cornerturn.op.adapters.numpy import few, known
 from cornerturn.op.adapters.registry import adapter_of
 from cornerturn.op.cpu.plan import FEW_ELEMENTS
-from cornerturn.op.strided_view import MAX_NDIM
 
 if TYPE_CHECKING:
     from cornerturn.op.cpu.plan import Plan
@@ -43,10 +42,8 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
         [[0, 3], [1, 4], [2, 5]]
     """
     if type(x) is np.ndarray:
-        few = out is None and axes is None and x.size <= FEW_ELEMENTS and x.nbytes  # copy() makes a byte of none
-        if few and x.ndim <= MAX_NDIM and not x.dtype.hasobject:
-            return x.T.copy()
-        result = known(x, axes, out)
+        are_few = x.size <= FEW_ELEMENTS and x.nbytes  # copy() makes a byte of none
+        result = (few if are_few else known)(x, axes, out)
         return NUMPY.transpose(x, axes, out) if result is None else result
     return (NUMPY if isinstance(x, np.ndarray) else adapter_of(x)).transpose(x, axes, out)
 

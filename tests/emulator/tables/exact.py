@@ -1,6 +1,7 @@
 """Instructions on integers whose meaning Python's own integers give, which have no width: for any bits."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from hypothesis import strategies as st
 
@@ -21,18 +22,25 @@ def _remainder(a: int, b: int) -> int:
     return a - _quotient(a, b or 1) * (b or 1)
 
 
-def _extract(a: int, position: int, length: int) -> int:
-    return a >> (position & 255) & (2 ** (length & 255) - 1)
+def _place(value: int, bits: int) -> int:
+    """Of a 32-bit field the low 8 bits count, of a 64-bit one all; 255 and more are past every top."""
+    return value & 255 if bits == 32 else min(value, 255)
 
 
-def _extract_signed(a: int, position: int, length: int) -> int:
+def _extract(bits: int, a: int, position: int, length: int) -> int:
+    return a >> _place(position, bits) & (2 ** _place(length, bits) - 1)
+
+
+def _extract_signed(bits: int, a: int, position: int, length: int) -> int:
     """A Python integer repeats its sign for ever, so a field past the top ends with it."""
-    return signed(_extract(a, position, length), length & 255) if length & 255 else 0
+    length = _place(length, bits)
+    return signed(_extract(bits, a, position, length), length) if length else 0
 
 
-def _insert(a: int, b: int, position: int, length: int) -> int:
-    mask = (2 ** (length & 255) - 1) << (position & 255)
-    return b & ~mask | a << (position & 255) & mask
+def _insert(bits: int, a: int, b: int, position: int, length: int) -> int:
+    position = _place(position, bits)
+    mask = (2 ** _place(length, bits) - 1) << position
+    return b & ~mask | a << position & mask
 
 
 def _bytes_of(a: int, b: int) -> bytes:
@@ -90,9 +98,9 @@ def _wide(kind: str) -> dict[str, tuple[str, Callable[..., int]]]:
 def _bits(bits: int) -> dict[str, tuple[str, Callable[..., int]]]:
     u, s, b = f"u{bits}", f"s{bits}", f"b{bits}"
     return {
-        f"bfe.{u} %d, %a, %b, %c;": (f"{u} = {u}, u32, u32", _extract),
-        f"bfe.{s} %d, %a, %b, %c;": (f"{s} = {s}, u32, u32", _extract_signed),
-        f"bfi.{b} %d, %a, %b, %c, %e;": (f"{b} = {b}, {b}, u32, u32", _insert),
+        f"bfe.{u} %d, %a, %b, %c;": (f"{u} = {u}, u32, u32", partial(_extract, bits)),
+        f"bfe.{s} %d, %a, %b, %c;": (f"{s} = {s}, u32, u32", partial(_extract_signed, bits)),
+        f"bfi.{b} %d, %a, %b, %c, %e;": (f"{b} = {b}, {b}, u32, u32", partial(_insert, bits)),
         f"popc.{b} %d, %a;": (f"u32 = {b}", int.bit_count),
         f"clz.{b} %d, %a;": (f"u32 = {b}", lambda a: bits - a.bit_length()),
         f"bfind.{u} %d, %a;": (f"u32 = {u}", lambda a: a.bit_length() - 1),

@@ -9,7 +9,7 @@ from cornerturn.kernels.production import tile as module
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.tile_shape import TileShape
 
-from ...emulated_move import launched, moved_axes, run
+from ...emulated_move import image_of, launched, moved_axes, run
 
 ALIGNED = {
     1: TileShape(128, 128, 4, 256),
@@ -91,7 +91,7 @@ def test_blocks_follow_near_axes_before_tiles(group: tuple[int, int] | None) -> 
     run(kernel, shape, axes, 4)
     x, y, memory = np.ones(shape, np.uint32), np.zeros((2, 64, 2, 3, 64), np.uint32), Memory()
     arrays = {"x": memory.bind(x, "x"), "y": memory.bind(y, "y")}
-    launched(kernel, memory, arrays, blocks=range(4))
+    launched(image_of(kernel), kernel.launch, arrays, memory, blocks=range(4))
     written = np.zeros_like(y)
     written[0, :32, 0, :, :32] = 1  # blocks 0 to 2
     written[0, :32, 1, 0, :32] = 1  # block 3

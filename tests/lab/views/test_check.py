@@ -1,36 +1,23 @@
-import numpy as np
-
 from cornerturn.kernels.grid import accepts_all
-from cornerturn.kernels.kernel import CudaSource, Kernel, Launch
 from cornerturn.lab.user.checking import check
 from cornerturn.lab.views.check import check_view
 
 from ..printing import printed
+from ..small_kernel import kernel_of
 
 
 def kernel(condition, refuses=accepts_all):
-    text = (
-        'extern "C" __global__ void turn(const unsigned* x, unsigned* y, unsigned rows, unsigned cols) {\n'
+    return kernel_of(
         "  unsigned c = blockIdx.x * 32 + threadIdx.x, r = blockIdx.y;\n"
-        f"  if ({condition}) y[c * rows + r] = x[r * cols + c];\n}}\n"
-    )
-    return Kernel(
-        name="turn",
-        family="tests",
-        source=CudaSource("k.cu", text, ("turn",)),
-        entry="turn",
-        element_bytes=4,
-        launch=lambda rows, cols: Launch(
-            (-(-cols // 32), rows, 1), (32, 1, 1), ("x", "y", np.uint32(rows), np.uint32(cols))
-        ),
+        f"  if ({condition}) y[c * rows + r] = x[r * cols + c];",
+        blocks=lambda rows, cols: (-(-cols // 32), rows, 1),
         refuses=refuses,
-        lesson="For tests.",
     )
 
 
 def test_a_right_kernel_shows_its_shapes_and_its_costs():
     lines = printed(check_view(check(kernel("c < cols"), [(40, 40), (8, 64)]), "the emulator"))
-    assert lines[0] == "k.cu: turn, the emulator"
+    assert lines[0] == "k.cu: k, the emulator"
     assert [line.split() for line in lines if line.endswith("right")] == [["40x40", "right"], ["8x64", "right"]]
     assert "What its accesses cost when x is 40 x 40" in lines
     assert lines[-1] == "no fault found at 2 shapes"

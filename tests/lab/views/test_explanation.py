@@ -4,6 +4,9 @@ from cornerturn.lab.views.explanation import explanation_view
 
 from ..printing import printed
 
+PARTS = ["▸: bytes", "12 │", "A column is a request", "lane ", "A cell is a 4-byte word", "    x[35, 64] │"]
+"""How lines begin that explain a part, and the first lines of these parts."""
+
 
 def test_the_naive_transpose_explained():
     lines = printed(explanation_view(explain(find("naive"), 1024, 1024, at=(2, 1), warp=3)))
@@ -12,6 +15,7 @@ def test_the_naive_transpose_explained():
         "▸ global load 4 B 32,768 requests 4/4 sectors 100% of their bytes used",
         "▸ global store 4 B 32,768 requests 32/4 sectors 12.5% of their bytes used",
     ]
+    assert [part for line in lines for part in PARTS if line.startswith(part)] == PARTS
     first = 35 * 1024 + 64  # row 32 + 3, column 64
     assert f"   0   x[35, 64]  +{4 * first}   y[64, 35]  +{4 * (64 * 1024 + 35)}" in lines
     assert f"  31   x[35, 95]  +{4 * first + 124}   y[95, 35]  +{4 * (95 * 1024 + 35)}" in lines

@@ -235,42 +235,39 @@ def test_explain_plan_refuses_tracers_keys_and_what_is_deleted_or_empty(jax):
         cornerturn.explain_plan(x)
 
 
-def test_arrays_on_several_devices(jax):
+def said_by(program, **environment):
+    """What a process prints that runs a program and ends well."""
     ran = subprocess.run(
-        [sys.executable, "-c", SEVERAL_DEVICES],
-        env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, timeout=90
     )
-    assert ran.stdout == "all well\n", ran.stderr
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def devices(count):
+    """The environment in which JAX sees so many devices, all of them this CPU."""
+    return {"XLA_FLAGS": f"--xla_force_host_platform_device_count={count}", "JAX_PLATFORMS": "cpu"}
+
+
+def test_arrays_on_several_devices(jax):
+    assert (
+        said_by(SEVERAL_DEVICES, XLA_FLAGS="--xla_force_host_platform_device_count=4", JAX_PLATFORMS="cpu")
+        == "all well\n"
+    )
 
 
 def test_what_jaxs_own_keeps_of_an_array_is_kept(jax):
-    ran = subprocess.run(
-        [sys.executable, "-c", KEPT],
-        env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.stdout == "all well\n", ran.stderr
+    assert said_by(KEPT, **devices(2)) == "all well\n"
 
 
 @pytest.mark.parametrize("imports", ["import jax, cornerturn", "import cornerturn, jax"])
 def test_the_process_ends_while_compiled_functions_are_still_at_it(jax, imports):
-    ran = subprocess.run(
-        [sys.executable, "-c", imports + UNFINISHED], capture_output=True, text=True, check=False, timeout=90
-    )
-    assert (ran.returncode, ran.stdout) == (0, "dispatched\n"), ran.stderr
+    assert said_by(imports + UNFINISHED) == "dispatched\n"
 
 
 @pytest.mark.parametrize("imports", ["import jax, cornerturn", "import cornerturn, jax"])
 def test_what_a_program_does_at_its_end_may_still_transpose(jax, imports):
-    ran = subprocess.run(
-        [sys.executable, "-c", imports + AT_THE_END], capture_output=True, text=True, check=False, timeout=90
-    )
-    assert (ran.returncode, ran.stdout) == (0, "[[0, 3], [1, 4], [2, 5]]\n"), ran.stderr
+    assert said_by(imports + AT_THE_END) == "[[0, 3], [1, 4], [2, 5]]\n"
 
 
 UNFINISHED = """

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -97,6 +98,17 @@ def test_tensors_whose_storage_was_taken_away(size, held):
             cornerturn.transpose(**arguments)
 
 
+@pytest.mark.parametrize("dtype", [torch.complex128, torch.float64, torch.int16])
+@pytest.mark.parametrize("rows", [3, 20, 200])
+def test_elements_that_lie_off_their_own_size(dtype, rows):
+    held = bytes(range(251)) * 4000
+    x = torch.frombuffer(bytearray(held), dtype=dtype, offset=1, count=rows * 8).reshape(rows, 8)
+    expected = np.frombuffer(held, f"V{x.element_size()}", rows * 8, 1).reshape(rows, 8).T.tobytes()
+    assert cornerturn.transpose(x).numpy().tobytes() == expected
+    out = torch.empty((8, rows), dtype=dtype)
+    assert cornerturn.transpose(x, out=out).numpy().tobytes() == expected
+
+
 def test_the_other_public_functions():
     x = distinct(2, 3, 4)
     assert torch.equal(cornerturn.matrix_transpose(x), x.mT)
@@ -143,10 +155,18 @@ class TestOut:
 X = distinct(3, 4)
 
 
+def masked(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are a prototype
+        return torch.masked.masked_tensor(x, x > 2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((X.to_sparse(),), "plain strided tensor: got torch.sparse_coo"),
+        ((masked(X),), r"would lose its mask: transpose x\.get_data\(\) and x\.get_mask\(\)"),
+        ((X, None, masked(X.t().contiguous())), r"out must not be a masked tensor, .*: pass out\.get_data\(\)"),
         ((X.reshape((1,) * 31 + X.shape),), "x has 33 axes, and at most 32"),
         ((X, (0, 0)), r"each of the 2 axes of x once: got \(0, 0\)"),
         ((X, None, np.empty((4, 3))), "out must be a torch.Tensor as x is: got ndarray"),
@@ -163,6 +183,42 @@ def test_what_is_refused(arguments, message):
     x, axes, out = (*arguments, None, None)[:3]
     with pytest.raises(UsageError, match=message):
         cornerturn.transpose(x, axes, out=out)
+
+
+class Wrapper(torch.Tensor):
+    """Stands for a tensor that it holds, and its class decides what an operator does with it."""
+
+    @staticmethod
+    def __new__(cls, x):
+        return torch.Tensor._make_wrapper_subclass(cls, x.shape, dtype=x.dtype)
+
+
+class Silent(Wrapper):
+    @classmethod
+    def __torch_dispatch__(cls, function, types, arguments, keywords=None):
+        return NotImplemented
+
+
+class Faulty(Wrapper):
+    @classmethod
+    def __torch_dispatch__(cls, function, types, arguments, keywords=None):
+        raise TypeError("a fault of its own")
+
+
+class TestTensorsThatDecideThemselves:
+    @pytest.mark.parametrize("arguments", [(Silent(X),), (X, None, Silent(X.t()))], ids=["x", "out"])
+    def test_one_that_knows_no_operators_is_refused_by_name(self, arguments):
+        x, axes, out = (*arguments, None, None)[:3]
+        with pytest.raises(UsageError, match="Silent does not say how operators work on it: pass the tensors"):
+            cornerturn.transpose(x, axes, out=out)
+
+    def test_a_fault_of_its_own_remains_what_it_is(self):
+        with pytest.raises(TypeError, match="a fault of its own"):
+            cornerturn.transpose(Faulty(X))
+
+    def test_there_is_no_plan_for_it(self):
+        with pytest.raises(UsageError, match="x is a Silent, which decides itself what moves"):
+            cornerturn.explain_plan(Silent(X))
 
 
 OPERATOR = torch.ops.cornerturn.transpose.default

@@ -52,6 +52,23 @@ def test_all_pieces_are_done_by_several():
     assert len(job.workers) == 3
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no thread to processors")
+def test_helpers_run_where_the_caller_does_not(monkeypatch):
+    chosen = {max(os.sched_getaffinity(0))}
+    monkeypatch.setattr(crew, "other_processors", lambda: chosen)
+    found = {}
+
+    def work():
+        time.sleep(0.02)
+        found[threading.get_native_id()] = os.sched_getaffinity(0)
+
+    before = os.sched_getaffinity(0)
+    for _ in range(2):  # a new thread runs anywhere
+        crew.share(work, 1, lambda: None)
+    assert found.pop(threading.get_native_id()) == before
+    assert list(found.values()) == [chosen]
+
+
 def test_an_exception_of_the_callers_passes_when_all_others_have_stopped():
     job, caller = Job(pieces=1000), threading.get_ident()
 
@@ -83,7 +100,7 @@ def test_a_helper_without_memory_leaves_its_share_to_the_caller():
 
 
 def test_a_job_that_is_done_is_kept_by_nobody(monkeypatch):
-    monkeypatch.setattr(crew, "_serve", lambda parts: None)  # parts stay in the queue
+    monkeypatch.setattr(crew, "_serve", lambda parts, threads: None)  # parts stay in the queue
     job = Job()
     crew.share(job.work, 2, job.stop)
     gone = weakref.ref(job)

@@ -102,7 +102,7 @@ def test_threads_follow_numba(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_caller_finishes_what_no_other_thread_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "_serve", lambda parts: None)
+    monkeypatch.setattr(crew, "_serve", lambda parts, threads: None)
     monkeypatch.setattr(crew, "_crew", cache(crew._Crew))
     x = distinct((2048, 512), "u4")
     assert move(x.T, threads=4).tobytes() == x.T.tobytes()
@@ -139,10 +139,14 @@ def test_a_forked_child_transposes() -> None:
     assert output.split() == ["True", "True"]
 
 
-def test_at_exit_no_thread_is_needed() -> None:
+@pytest.mark.parametrize(
+    "before", ["", "import threading, concurrent.futures.thread", "import cornerturn; cornerturn.transpose"]
+)
+def test_at_exit_no_thread_is_needed(before: str) -> None:
     output = run_python(
-        """
+        f"""
         import atexit
+        {before}
         import numpy as np
         import cornerturn
 
@@ -188,7 +192,7 @@ def test_no_kernel_reads_outside_of_its_input() -> None:
                 out = np.empty(view.shape, view.dtype)
                 source, target = view_of(view), view_of(out)
                 problem = canonical(source.itemsize, source.shape, source.strides, target.strides)
-                for way in plan.plan_problem(problem).candidates:
+                for way in plan.plan_problem(problem, source.itemsize).candidates:
                     out.reshape(-1).view(np.uint8)[:] = 0xA5
                     engine.run(plan.Plan(problem, (way,)), source.pointer, target.pointer)
                     wrong += out.tobytes() != view.tobytes()

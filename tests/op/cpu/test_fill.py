@@ -43,7 +43,7 @@ def ways(problem: Problem, aligned: bool) -> list[Candidate]:
     """All candidates, whether the output is written past the caches or not."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "STREAM_BYTES_MIN", 0)
-        return [way for way in plan_problem(problem, aligned).candidates if way.box]
+        return [way for way in plan_problem(problem, problem.itemsize, aligned).candidates if way.box]
 
 
 def check(view: Array, line_offset: int = 0, pad: int = 0, kernel: str = "") -> int:

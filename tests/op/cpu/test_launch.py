@@ -24,7 +24,7 @@ def test_a_job_has_tables_where_its_numbers_say() -> None:
 
 
 def test_tickets_hold_all_boxes() -> None:
-    for way in plan_problem(PROBLEM).candidates:
+    for way in plan_problem(PROBLEM, PROBLEM.itemsize).candidates:
         if way.box:
             job = job_of(way, PROBLEM)
             assert job.numbers.dtype == np.int64

@@ -9,22 +9,27 @@ from cornerturn.op.cpu import machine
 @pytest.fixture(autouse=True)
 def fresh():
     machine.cache_bytes.cache_clear()
+    machine.ways.cache_clear()
     yield
     machine.cache_bytes.cache_clear()
+    machine.ways.cache_clear()
 
 
 def test_caches_are_what_the_system_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for index, (kind, level, size) in enumerate(
-        [("Data", 1, "48K"), ("Instruction", 1, "32K"), ("Unified", 2, "2048K")]
+    for index, (kind, level, size, ways) in enumerate(
+        [("Data", 1, "48K", 12), ("Instruction", 1, "32K", 8), ("Unified", 2, "2048K", 0)]
     ):
         folder = tmp_path / f"index{index}"
         folder.mkdir()
-        for name, value in (("type", kind), ("level", level), ("size", size)):
+        for name, value in (("type", kind), ("level", level), ("size", size), ("ways_of_associativity", ways)):
             (folder / name).write_text(f"{value}\n")
     monkeypatch.setattr(machine, "_CACHES", tmp_path)
     assert machine.cache_bytes(1) == 48 << 10
     assert machine.cache_bytes(2) == 2 << 20
     assert machine.cache_bytes(3) == 4 << 20  # not said
+    assert machine.ways(1) == 12
+    assert machine.way_bytes(1) == 4 << 10
+    assert machine.ways(2) == 8  # 0 says nothing
 
 
 def test_caches_of_a_system_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +41,16 @@ def test_caches_of_a_system_that_says_nothing(tmp_path: Path, monkeypatch: pytes
 def test_processors_of_this_process() -> None:
     before = os.sched_getaffinity(0)
     try:
+        assert len(machine.other_processors()) == len(before) - 1
         os.sched_setaffinity(0, {min(before)})
         assert machine.processors() == 1
+        assert machine.other_processors() == set()
     finally:
         os.sched_setaffinity(0, before)
+
+
+def test_where_the_system_does_not_say_which_processor_runs_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine._current.cache_clear()
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert machine.other_processors() == set()
+    machine._current.cache_clear()

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from cornerturn.emulator import Emulation, Movement
+from cornerturn.emulator.launch import MAX_BLOCK_THREADS
 from cornerturn.errors import BarrierError, EmulatorError, LaunchError, UsageError
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.matrices import Matrix, Shape, distinct
@@ -133,7 +134,7 @@ def _require_moderate(kernel: Kernel, rows: int, cols: int) -> None:
     launch = kernel.launch(rows, cols)
     blocks, threads = math.prod(launch.grid), math.prod(launch.block)
     most = SPARE_THREADS + THREADS_PER_ELEMENT * rows * cols
-    if blocks * threads > most:
+    if threads <= MAX_BLOCK_THREADS and blocks * threads > most:  # of larger blocks the launch says what is wrong
         raise UsageError(
             f"{blocks} blocks of {threads} threads for an x of {rows}x{cols}: at most {most} threads are run there "
             f"({THREADS_PER_ELEMENT} per element and {SPARE_THREADS} more): give a smaller grid"

@@ -96,7 +96,7 @@ def whole(tree: ast.expr, names: Mapping[str, int]) -> int:
     if value.denominator != 1:
         at = ", ".join(f"{name} = {number}" for name, number in names.items() if name in ast.unparse(tree))
         text = ast.unparse(tree)
-        raise UsageError(f"{text} is not whole for {at}: write ceil({text}), or // for /")
+        raise UsageError(f"{text} is not whole{at and f' for {at}'}: write ceil({text}), or // for /")
     if abs(value) >= 2**MAX_BITS:
         raise UsageError(f"{ast.unparse(tree)} is too large a number: it needs more than {MAX_BITS} bits")
     return int(value)

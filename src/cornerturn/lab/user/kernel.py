@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
@@ -23,6 +24,15 @@ from cornerturn.toolchain import DEFAULT_ARCH, Image, Module, compile_source, un
 
 _UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _FLOATS: dict[str, type[np.floating[Any]]] = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+
+
+_FORMS = {
+    "block": "threads along x, y and z, such as 32,8",
+    "grid": "blocks along x, y and z, such as ceil(cols/32),ceil(rows/32)",
+    "args": "one for each parameter of the kernel, such as x,y,rows,cols",
+    "shared": "bytes of a block, such as 4*block.x",
+}
+"""What the options that hold expressions take."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +98,7 @@ def read_kernel(path: str | PathLike[str], asked: Mapping[str, str], arch: str =
     text = read_text(path)
     parts = take_apart(text)
     recipe = replace(Recipe.of_comments(parts.comments, path.name), **asked)
-    trees = {
-        option: split(getattr(recipe, option))
-        for option in ("block", "grid", "args", "shared")
-        if _given(recipe, option, path.name)
-    }
+    trees = {option: _split(option, getattr(recipe, option)) for option in _FORMS if _given(recipe, option, path.name)}
     language = _language(path.name, text, parts)
     if recipe.element_bytes not in map(str, WORDS):
         raise UsageError(f"element_bytes must be 1, 2, 4, 8 or 16: got {recipe.element_bytes!r}")
@@ -110,6 +116,20 @@ def read_kernel(path: str | PathLike[str], asked: Mapping[str, str], arch: str =
         refuses=accepts_all,
         lesson="",
     )
+
+
+def _split(option: str, text: str) -> list[ast.expr]:
+    with _about(option):
+        return split(text)
+
+
+@contextmanager
+def _about(option: str) -> Iterator[None]:
+    """Let an error in an expression say whose it is, and what is taken there."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}; {option} is {_FORMS[option]}") from error
 
 
 def _as_path(path: object) -> Path:
@@ -200,7 +220,8 @@ class LaunchRule:
         return x, y, z
 
     def _numbers(self, option: str, names: Mapping[str, int], most: int, least: int) -> list[int]:
-        numbers = [whole(tree, names) for tree in getattr(self, option)]
+        with _about(option):
+            numbers = [whole(tree, names) for tree in getattr(self, option)]
         if len(numbers) > most or min(numbers) < least:
             at = ", ".join(f"{name} = {names[name]}" for name in ("rows", "cols"))
             rule = (
@@ -234,7 +255,7 @@ class LaunchRule:
 
 
 def _float(tree: ast.expr, names: Mapping[str, int], kind: str, number: int) -> Argument:
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"), _about("args"):
         try:
             value = _FLOATS[kind](float(evaluate(tree, names)))
         except OverflowError:
@@ -247,7 +268,9 @@ def _float(tree: ast.expr, names: Mapping[str, int], kind: str, number: int) -> 
 
 def _integer(tree: ast.expr, names: Mapping[str, int], kind: str, number: int) -> Argument:
     """PTX does not tell a signed parameter from an unsigned one: the range is that of both."""
-    bits, value = int(kind[1:]), whole(tree, names)
+    bits = int(kind[1:])
+    with _about("args"):
+        value = whole(tree, names)
     if not -(2 ** (bits - 1)) <= value < 2**bits:
         raise UsageError(f"argument {number} is {ast.unparse(tree)} = {value}, which does not fit in {bits} bits")
     return _UNSIGNED[bits](value % 2**bits)

@@ -18,6 +18,15 @@ _TABLE_WIDTH = 80  # characters
 _GAP = 3  # characters between columns, one of them the box's own
 _FEW = 4  # at most this many places are all named
 
+_SOURCE_LEGEND = (
+    "▸: bytes per lane x instructions, executions by a warp (requests), sectors or wavefronts per request: found/ideal"
+)
+_LANES_LEGEND = "A column is a request: an element and its byte in x or y, or a byte of shared memory and its bank."
+_CELLS_LEGEND = (
+    "A cell is a 4-byte word with the lane that uses it, 0 to 9 and a to v; ·: moved and not used. "
+    "A row is a line of four sectors, or a wavefront."
+)
+
 
 def explanation_view(found: Explanation) -> RenderableType:
     """All of an explanation, in reading order."""
@@ -30,14 +39,13 @@ def explanation_view(found: Explanation) -> RenderableType:
         Text(),
         Text(f"Block {found.at[0]},{found.at[1]}, warp {found.warp}", "bold"),
     ]
-    if not found.requests:
+    if found.requests:
+        parts += [Text(_LANES_LEGEND, "dim"), *_address_tables(found), Text(), Text(_CELLS_LEGEND, "dim")]
+    else:
         parts.append(Text("No lane of this warp touches memory: it is outside the matrix."))
-    parts += _address_tables(found)
     for number, alike in enumerate(found.requests, 1):
         parts += [Text(), Text(f"[{number}] {pictures.headline(alike.first)}"), *_repeats(found, alike)]
         parts.append(pictures.draw(alike.first, found.name))
-    if found.requests:
-        parts += [Text(), Text("cells: 4-byte words with the lane that uses them; ·: moved and not used", "dim")]
     parts += [Text(), Text("Diagnosis", "bold"), *(_item(sentence) for sentence in found.diagnosis)]
     parts += [Text(f"wrong: {fault}", "red") for fault in found.faults]
     return Group(*parts)
@@ -70,7 +78,8 @@ def annotated_source(kernel: Kernel, text: KernelText, counts: Sequence[LineCoun
         for each, note in notes:
             if each.line == number:
                 source.add_row(Text("▸", _style(each)), note)
-    return Group(Text(f"{text.file}: {instance(kernel.source, kernel.entry)}", "dim"), source)
+    title = Text(f"{text.file}: {instance(kernel.source, kernel.entry)}", "dim")
+    return Group(title, Text(_SOURCE_LEGEND, "dim"), source)
 
 
 def _notes(counts: Sequence[LineCount]) -> list[Text]:

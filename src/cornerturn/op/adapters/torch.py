@@ -10,16 +10,17 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
+from torch.masked import MaskedTensor
 
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters import torch_cuda
 from cornerturn.op.adapters.adapter import Adapter
-from cornerturn.op.adapters.torch_cuda import Tensor, view_of_tensor
+from cornerturn.op.adapters.torch_cuda import Tensor, is_stored, view_of_tensor
 from cornerturn.op.cpu.plan import Plan
 from cornerturn.op.engines import SMALL_BYTES, move, plan_for
 from cornerturn.op.gpu import engine as gpu_engine
 from cornerturn.op.gpu.choice import Choice
-from cornerturn.op.strided_view import StridedView, check_destination, check_ndim, normalized_axes
+from cornerturn.op.strided_view import MAX_NDIM, StridedView, check_destination, check_ndim, normalized_axes
 
 torch.library.define("cornerturn::transpose", "(Tensor x, int[] axes) -> Tensor")
 torch.library.define("cornerturn::transpose_into", "(Tensor x, int[] axes, Tensor(a!) out) -> ()")
@@ -44,23 +45,31 @@ class TorchAdapter(Adapter):
         Raises:
             UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
         """
+        if out is None and (moved := _moved_small(x, axes)) is not None:
+            return moved
         eager_cuda = not torch.compiler.is_compiling() and x.is_cuda
         if eager_cuda and (known := torch_cuda.replay(x, axes, out)) is not None:
             return known
         self.check_input(x)
         order = list(normalized_axes(axes, x.ndim))
-        if out is None:
-            result = _transposed(x, order)
-        else:
+        if out is not None:
             self.check_output(x, tuple(x.shape[axis] for axis in order), out)
-            torch.ops.cornerturn.transpose_into(x.resolve_conj().resolve_neg(), order, out)
-            result = out
+        try:
+            result = _transposed(x, order) if out is None else _transposed_into(x, order, out)
+        except TypeError as error:
+            if refused := _refused(error, x, out):
+                raise UsageError(refused) from error
+            raise
         if eager_cuda:
             torch_cuda.remember(x, axes, out, order, result)
         return result
 
     def check_input(self, x: Tensor) -> None:
-        """Refuse tensors that are not strided, other devices, and more axes than the engines take."""
+        """Refuse masks, tensors that are not strided, other devices, and more axes than the engines take."""
+        if isinstance(x, MaskedTensor):
+            raise UsageError(
+                "a masked tensor would lose its mask: transpose x.get_data() and x.get_mask() each on its own"
+            )
         if x.layout != torch.strided or x.is_nested or x.is_quantized:
             raise UsageError(
                 f"x must be a plain strided tensor: got {_kind(x)}; x.to_dense() or x.dequantize() makes one"
@@ -70,7 +79,9 @@ class TorchAdapter(Adapter):
         check_ndim(x.ndim)
 
     def check_writable(self, out: Tensor) -> None:
-        """Refuse tensors that are not strided, whose bits are to be read otherwise, or that inference mode froze."""
+        """Refuse masks, tensors that are not strided or read their bits otherwise, and those of inference mode."""
+        if isinstance(out, MaskedTensor):
+            raise UsageError("out must not be a masked tensor, whose mask would stay as it is: pass out.get_data()")
         if out.layout != torch.strided or out.is_nested or out.is_quantized:
             raise UsageError(f"out must be a plain strided tensor: got {_kind(out)}")
         if not torch.compiler.is_compiling() and (out.is_conj() or out.is_neg()):
@@ -103,6 +114,8 @@ class TorchAdapter(Adapter):
     def explain(self, x: Tensor, axes: Sequence[int] | None = None) -> Plan | Choice:
         """As every adapter does, on a tensor whose conjugate and negative bits are resolved."""
         self.check_input(x)
+        if _decides(x):
+            raise UsageError(f"x is a {type(x).__name__}, which decides itself what moves: explain the tensors in it")
         return super().explain(x.resolve_conj().resolve_neg(), axes)
 
     def plan(self, source: StridedView, x: Tensor) -> Plan | Choice:
@@ -115,6 +128,18 @@ class TorchAdapter(Adapter):
 
 
 ADAPTER = TorchAdapter()
+
+
+def _decides(x: Tensor) -> bool:
+    """Return whether a tensor's class decides what an operator does with it."""
+    return type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+
+
+def _refused(error: TypeError, *tensors: Tensor | None) -> str:
+    """Return what to say where the class of a tensor refused an operator; nothing if it is another error."""
+    names = " and ".join(type(each).__name__ for each in tensors if each is not None and _decides(each))
+    known = names and "NotImplemented" in str(error)
+    return f"{names} does not say how operators work on it: pass the tensors that it holds" if known else ""
 
 
 def _kind(x: Tensor) -> str:
@@ -143,8 +168,31 @@ def _transpose_into(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
             ADAPTER.move(source, destination, x, out)
 
 
+def _moved_small(x: Tensor, axes: Any) -> Tensor | None:
+    """Let PyTorch itself move what an operator written in Python takes longer for; None where a rule may be broken."""
+    if type(x) not in _PLAIN or torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return None
+    plain = x.layout is torch.strided and not x.is_quantized and not x.is_nested and x.is_contiguous()
+    if not plain or x.ndim > MAX_NDIM or not _is_small(x) or not is_stored(x, x.data_ptr() + x.nbytes):
+        return None
+    if axes is None:
+        axes = range(x.ndim)[::-1]
+    elif type(axes) not in (tuple, list) or not all(type(axis) is int for axis in axes):
+        return None
+    try:
+        return x.permute(tuple(axes)).clone(memory_format=torch.contiguous_format)
+    except (RuntimeError, IndexError):  # says so in its own words; here the rule is named
+        return None
+
+
+_PLAIN = {torch.Tensor, torch.nn.Parameter}
+"""Classes of tensors that are nothing more."""
+
+
 def _is_small(x: Tensor) -> bool:
-    return bool(x.device.type == "cpu" and x.nbytes <= SMALL_BYTES and x.dtype not in _UNCOPIED)
+    """Return whether PyTorch's own copy moves x: there is little of it, and each element lies as PyTorch expects it."""
+    small = x.device.type == "cpu" and x.nbytes <= SMALL_BYTES and x.dtype not in _UNCOPIED
+    return bool(small and x.data_ptr() % x.element_size() == 0)
 
 
 def _fake(x: Tensor, axes: Sequence[int]) -> Tensor:
@@ -194,6 +242,11 @@ def _transposed(x: Tensor, axes: Sequence[int]) -> Tensor:
     if torch.compiler.is_compiling() and forward_ad._current_level >= 0:  # compiled, an operator would lose the tangent
         return x.permute(axes).clone(memory_format=torch.contiguous_format)
     return (_Transposed.apply if _is_transformed(x) else torch.ops.cornerturn.transpose)(x, axes)
+
+
+def _transposed_into(x: Tensor, axes: Sequence[int], out: Tensor) -> Tensor:
+    torch.ops.cornerturn.transpose_into(x.resolve_conj().resolve_neg(), axes, out)
+    return out
 
 
 def _is_transformed(x: Tensor) -> bool:

@@ -54,7 +54,7 @@ def replay(x: Tensor, axes: Sequence[int] | None, out: Tensor | None) -> Tensor 
     served = _served.get(_layout(x, axes, out, address))
     if served is None or torch._C._cuda_getDevice() != device:
         return None
-    if not _is_stored(x, address + served.reach_x[1]):
+    if not is_stored(x, address + served.reach_x[1]):
         return None
     if out is None:
         result = x.new_empty(served.shape)
@@ -63,7 +63,7 @@ def replay(x: Tensor, axes: Sequence[int] | None, out: Tensor | None) -> Tensor 
         result, destination = out, out.data_ptr()
         if not _apart(address, served.reach_x, destination, served.reach_y):
             return None
-        if is_frozen(out) or not _is_stored(out, destination + served.reach_y[1]):
+        if is_frozen(out) or not is_stored(out, destination + served.reach_y[1]):
             return None
         increment_version(out)
     stream = torch._C._cuda_getCurrentRawStream(device)
@@ -100,7 +100,7 @@ def view_of_tensor(x: Tensor) -> StridedView:
     """
     size = x.element_size()
     view = StridedView(x.data_ptr(), size, tuple(x.shape), tuple(stride * size for stride in x.stride()), x)
-    if not _is_stored(x, bounds(view)[1]):
+    if not is_stored(x, bounds(view)[1]):
         held = x.untyped_storage().nbytes()
         raise UsageError(
             f"a tensor of shape {view.shape} has a storage of {held} bytes: it was resized; restore it first"
@@ -108,7 +108,7 @@ def view_of_tensor(x: Tensor) -> StridedView:
     return view
 
 
-def _is_stored(x: Tensor, end: int) -> bool:
+def is_stored(x: Tensor, end: int) -> bool:
     """Return whether a tensor's storage reaches to the address ``end``; it may be resized at any time."""
     storage = x.untyped_storage()
     return bool(end <= storage.data_ptr() + storage.nbytes())

@@ -45,9 +45,15 @@ class Box:
     def in_step(self) -> bool:
         """Whether all runs of the output start and end where lines do."""
         run = self.y_run
-        inner = [self.chunks[run[-1]] * self.axes[run[-1]].stride_out] if run else []
+        inner = self.chunks[run[-1]] * self.axes[run[-1]].stride_out if run else 0
+        return self.ends_in_step and inner % LINE_BYTES == 0
+
+    @cached_property
+    def ends_in_step(self) -> bool:
+        """Whether the first box along a run of the output starts it where a line does, and the last one ends it so."""
+        run = self.y_run
         others = [axis.stride_out for number, axis in enumerate(self.axes) if number not in run]
-        return self.aligned and all(stride % LINE_BYTES == 0 for stride in (*inner, *others))
+        return self.aligned and all(stride % LINE_BYTES == 0 for stride in others)
 
     @cached_property
     def owner(self) -> int:
@@ -68,10 +74,11 @@ class Box:
 
     def boxes(self, owned: bool) -> int:
         """How many boxes there are, where lines have owners or not."""
-        return math.prod(
-            -(-(axis.extent - chunk) // self.step(number, owned)) + 1
-            for number, (axis, chunk) in enumerate(zip(self.axes, self.chunks, strict=True))
-        )
+        return math.prod(self.boxes_along(number, owned) for number in range(len(self.axes)))
+
+    def boxes_along(self, number: int, owned: bool) -> int:
+        """How many boxes there are along one axis, where lines have owners or not."""
+        return -(-(self.axes[number].extent - self.chunks[number]) // self.step(number, owned)) + 1
 
     @cached_property
     def x_order(self) -> tuple[int, ...]:

@@ -19,36 +19,37 @@ from cornerturn.files import appearing
 from cornerturn.op.cpu import store
 from cornerturn.op.cpu.box import Box
 from cornerturn.op.cpu.launch import job_of
-from cornerturn.op.cpu.machine import cache_bytes
+from cornerturn.op.cpu.machine import LINE_BYTES, cache_bytes
 from cornerturn.op.cpu.way import Candidate
 from cornerturn.op.problem import Axis, Problem
 from cornerturn.op.strided_view import empty_c_order
 from cornerturn.toolchain.cache import cache_folder
 
 ROUNDS = 15
+NANOSECONDS_MAX = 20.0  # more than that is a measurement gone wrong
 _SUFFIX = ".cpu.json"
 
 
 @cache
-def stream_ratio() -> float:
-    """Return what a copy past the caches takes, as a share of one by way of them, beyond the second cache.
+def stream_nanoseconds() -> float:
+    """Return what writing a line past the caches takes more than by way of them, beyond the second cache.
 
-    Measured where the package's cache holds no figure for this processor. 1.0 where nothing can be measured.
+    Measured where the package's cache holds no figure for this processor. 0.0 where nothing can be measured.
     """
     path = _path()
     with suppress(Exception):  # no file, or one that is damaged
-        ratio = json.loads(path.read_text(encoding="utf-8"))["stream_ratio"]
-        if isinstance(ratio, float) and 0.1 < ratio < 10:
-            return ratio
+        nanoseconds = json.loads(path.read_text(encoding="utf-8"))["stream_nanoseconds"]
+        if isinstance(nanoseconds, float) and abs(nanoseconds) <= NANOSECONDS_MAX:
+            return nanoseconds
     kernel = store.kernel("runs")
     if kernel is None:
-        return 1.0
-    ratio = min(10.0, max(0.1, _measured(kernel)))
+        return 0.0
+    nanoseconds = min(NANOSECONDS_MAX, max(-NANOSECONDS_MAX, _measured(kernel)))
     with suppress(Exception):  # kept or not, there it is
         path.parent.mkdir(parents=True, exist_ok=True)
         with appearing(path) as file:
-            file.write(json.dumps({"processor": _processor(), "stream_ratio": ratio}).encode())
-    return ratio
+            file.write(json.dumps({"processor": _processor(), "stream_nanoseconds": nanoseconds}).encode())
+    return nanoseconds
 
 
 def _measured(kernel: store.Kernel) -> float:
@@ -57,15 +58,16 @@ def _measured(kernel: store.Kernel) -> float:
     source[:], target[:] = 1, 0
     problem = Problem(16, (nbytes // 16,), (16,), (16,))
     box = Box(16, (Axis(nbytes // 16, 16, 16),), (1 << 12,), aligned=True)
-    seconds: list[list[float]] = [[], []]
-    jobs = [job_of(Candidate("runs", box, False, stream, 0), problem) for stream in (False, True)]
-    for _ in range(ROUNDS):
-        for job, taken in zip(jobs, seconds, strict=True):
+    found = []
+    for stream in (False, True):  # one after the other: what is written past the caches is in none for the next
+        job = job_of(Candidate("runs", box, False, stream, 0), problem)
+        seconds = []
+        for _ in range(ROUNDS):
             start = time.perf_counter()
             kernel(source.ctypes.data, target.ctypes.data, job.numbers.ctypes.data, 0, 0)
-            taken.append(time.perf_counter() - start)
-    plain, stream = map(min, seconds)
-    return stream / plain
+            seconds.append(time.perf_counter() - start)
+        found.append(min(seconds) * 1e9 / (nbytes / LINE_BYTES))
+    return found[1] - found[0]
 
 
 def _processor() -> str:

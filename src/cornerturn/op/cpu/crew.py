@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from queue import SimpleQueue
-from threading import Lock
+from threading import Lock, get_native_id
 from time import perf_counter
+
+from cornerturn.op.cpu.machine import other_processors
 
 Work = Callable[[], None]
 
@@ -114,20 +116,29 @@ class _Crew:
     def __init__(self) -> None:
         self._parts: SimpleQueue[_Part] = SimpleQueue()
         self._size = 0
+        self._threads: list[int] = []
 
     def call(self, parts: Sequence[_Part]) -> None:
-        """Put parts in the queue; there are as many threads as one job has asked for."""
+        """Put parts in the queue; there are as many threads as one job has asked for.
+
+        A thread that last ran on the caller's processor would often be woken there, to wait for it, though others idle.
+        """
+        elsewhere = other_processors()
+        for thread in self._threads if elsewhere else ():
+            with suppress(OSError):  # where that is not allowed, it runs where the system wants
+                os.sched_setaffinity(thread, elsewhere)
         for part in parts:
             self._parts.put(part)
         while self._size < len(parts):
             try:
-                start_new_thread(_serve, (self._parts,))
+                start_new_thread(_serve, (self._parts, self._threads))
             except RuntimeError:  # the system, or an interpreter that shuts down, starts no threads any more
                 return
             self._size += 1
 
 
-def _serve(parts: "SimpleQueue[_Part]") -> None:
+def _serve(parts: "SimpleQueue[_Part]", threads: list[int]) -> None:
+    threads.append(get_native_id())
     while True:
         part = parts.get()
         with suppress(Exception):  # no memory, say: the caller's thread does this one's share

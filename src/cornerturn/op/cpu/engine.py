@@ -28,7 +28,7 @@ from cornerturn.op.strided_view import StridedView, as_array, empty_c_order
 Kernel = Callable[[int, int, int, int, int], None]
 
 SCRATCH_BYTES = 1 << 16
-THREAD_NANOSECONDS = 250_000  # of predicted work, for each thread
+THREAD_NANOSECONDS = 100_000  # of predicted work, for each thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +133,13 @@ def _laid_out(plan: Plan, reference: int) -> _Launch | None:
     if kernel is None:
         return None
     job = job_of(plan.chosen, plan.problem, reference)
-    threads = min(job.tickets, max(1, int(plan.chosen.nanoseconds / THREAD_NANOSECONDS)))
+    threads = min(job.tickets, _threads(plan))
     return _Launch(kernel, job, job.numbers.ctypes.data, job.scratch_bytes, threads)
+
+
+def _threads(plan: Plan) -> int:
+    """Return how many threads have enough to do."""
+    return max(1, int(plan.chosen.nanoseconds / THREAD_NANOSECONDS))
 
 
 class Reference(NamedTuple):
@@ -151,10 +156,10 @@ class Reference(NamedTuple):
 
 def by_reference(plan: Plan) -> Reference | None:
     """Return what to call; None for a plan that takes several threads or depends on where the output begins."""
-    if plan.chosen.stream or not data_offset():
+    if plan.chosen.stream or _threads(plan) > 1 or not data_offset():
         return None
     launch = _laid_out(plan, data_offset())
-    if launch is None or launch.threads > 1:
+    if launch is None:
         return None
     return Reference(launch.kernel, launch.address, launch.scratch_bytes, launch.job)
 

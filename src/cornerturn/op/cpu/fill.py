@@ -84,26 +84,39 @@ def tiles(item: int, side: int, small: int) -> Callable[..., None]:
 def records(width: int) -> Callable[..., None]:
     """Return the kernel that moves records of bytes that stay together, ``width`` bytes at a time.
 
-    A record that is no multiple of ``width`` takes along what follows it, which the next record overwrites.
+    A shorter record takes along what follows it, which the next record overwrites. Of a longer one the last move ends
+    where the record does, and may write some bytes again.
     """
 
     def fill(source: int, target: int, job: int) -> None:
         count, table, nbytes = number(job, RECORDS), job + 8 * number(job, RECORDS_AT), number(job, RECORD_BYTES)
         loop, end = number(job, LOOPS_AT), number(job, LOOPS_AT) + 2 * number(job, LOOPS)
-        safe = source + number(job, SAFE)
+        safe, last = source + number(job, SAFE), nbytes - width
         while loop < end:
             start, goal = source + number(job, loop), target + number(job, loop + 1)
-            if nbytes == width:
+            if last == 0:
                 for index in range(count):
                     move(start + number(table, index), goal + index * width, width, 0)
-            else:
+            elif last < 0:
                 for index in range(count):
                     record = start + number(table, index)
                     if record <= safe:
-                        for done in range(0, nbytes, width):
-                            move(record + done, goal + done, width, 0)
+                        move(record, goal, width, 0)
                     else:
                         copy_run(record, goal, nbytes, 0)
+                    goal += nbytes
+            elif last <= width:
+                for index in range(count):
+                    record = start + number(table, index)
+                    move(record, goal, width, 0)
+                    move(record + last, goal + last, width, 0)
+                    goal += nbytes
+            else:
+                for index in range(count):
+                    record = start + number(table, index)
+                    for done in range(0, last, width):
+                        move(record + done, goal + done, width, 0)
+                    move(record + last, goal + last, width, 0)
                     goal += nbytes
             loop += 2
 

@@ -49,6 +49,7 @@ class KernelRecord:
         filling: the numbers it reads, to fill scratch memory or the output.
         scratch: whether it may fill scratch memory.
         columns: bytes of a column that it writes before it goes on to the next column; 0: it writes in order.
+        reads: bytes that it reads before it goes on to another row; 0: a record.
     """
 
     name: str
@@ -59,6 +60,7 @@ class KernelRecord:
     filling: Callable[[Box, bool], Filling]
     scratch: bool = True
     columns: int = 0
+    reads: int = 0
 
 
 def _targets(box: Box, scratch: bool) -> list[int]:
@@ -132,6 +134,7 @@ def _tiles_record(item: int) -> KernelRecord:
         nanoseconds,
         filling,
         columns=large.side * item,
+        reads=large.side * item,
     )
 
 
@@ -153,7 +156,7 @@ def _records_axes(box: Box) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _records_record(width: int) -> KernelRecord:
     def fits(box: Box, scratch: bool) -> bool:
         nbytes = box.record_bytes
-        return _width(nbytes) == width and (scratch or nbytes % width == 0)
+        return _width(nbytes) == width and (scratch or nbytes >= width)
 
     def nanoseconds(box: Box) -> float:
         nbytes = box.record_bytes
@@ -170,7 +173,7 @@ def _records_record(width: int) -> KernelRecord:
         nbytes = box.record_bytes
         inner, outer = _records_axes(box)
         offsets = box.offsets(inner, box.strides_in)
-        safe = box.high_in - -(-nbytes // width) * width
+        safe = box.high_in - width
         return Filling(_pairs(box, outer, _targets(box, scratch)), (len(offsets), offsets, nbytes, safe))
 
     return KernelRecord(
@@ -269,6 +272,7 @@ def _vectors_record() -> KernelRecord:
         fits,
         nanoseconds,
         filling,
+        reads=VECTOR_BYTES,
     )
 
 

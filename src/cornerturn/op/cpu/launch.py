@@ -89,7 +89,7 @@ def _grid(box: Box, shared: bool, stream: bool) -> tuple[Table, int, int]:
         step = box.step(number, shared)
         if shared and number == box.owner:
             place, owned = len(rows), step * box.strides_out[number]
-        boxes = -(-(extent - chunk) // step) + 1
+        boxes = box.boxes_along(number, shared)
         rows.append((boxes, step, extent - chunk, box.strides_in[number], box.strides_out[number]))
     return np.array(rows, np.int64).reshape(-1, 5), place, owned
 

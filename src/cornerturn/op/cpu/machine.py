@@ -4,6 +4,7 @@ import ctypes
 import os
 import platform
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -16,15 +17,32 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 @cache
 def cache_bytes(level: int) -> int:
     """Return the size of a data cache as Linux tells it, or else one that few processors fall short of."""
-    otherwise = {1: 1 << 15, 2: 1 << 18, 3: 1 << 22}[level]
+    size = _said(level, "size").removesuffix("K")
+    return int(size) * 1024 if size.isdecimal() else {1: 1 << 15, 2: 1 << 18, 3: 1 << 22}[level]
+
+
+@cache
+def ways(level: int) -> int:
+    """Return how many lines a set of a data cache holds, or else what most do."""
+    said = _said(level, "ways_of_associativity")
+    return int(said) if said.isdecimal() and 0 < int(said) <= cache_bytes(level) // LINE_BYTES else 8
+
+
+def way_bytes(level: int) -> int:
+    """Return the distance at which lines fall into one set of a data cache."""
+    return cache_bytes(level) // ways(level)
+
+
+def _said(level: int, name: str) -> str:
+    """Return what Linux tells of a data cache, or nothing."""
     for index in _CACHES.glob("index*"):
         try:
-            kind, said, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
-            if kind != "Instruction" and said == str(level):
-                return int(size.removesuffix("K")) * 1024
-        except (OSError, ValueError):
+            kind, number, said = ((index / file).read_text().strip() for file in ("type", "level", name))
+            if kind != "Instruction" and number == str(level):
+                return said
+        except OSError:
             continue
-    return otherwise
+    return ""
 
 
 @cache
@@ -37,6 +55,23 @@ def byte_lookup() -> str:
 def processors() -> int:
     """Return how many processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def other_processors() -> set[int]:
+    """Return the processors that this process may run on, but for the one that it runs on; none if that is unknown."""
+    current = _current()
+    return os.sched_getaffinity(0) - {current()} if current else set()
+
+
+@cache
+def _current() -> Callable[[], int] | None:
+    """Return what tells the number of the processor that runs this thread; on Linux there is something."""
+    try:
+        os.sched_getaffinity(0)
+        current: Callable[[], int] = ctypes.CDLL(None).sched_getcpu
+    except (AttributeError, OSError, TypeError):
+        return None
+    return current
 
 
 @cache

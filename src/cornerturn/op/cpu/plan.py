@@ -17,14 +17,25 @@ from cornerturn.op.strided_view import StridedView
 FEW_ELEMENTS = 1024
 """NumPy copies so many elements in less time than it takes to look up how to move them."""
 
-WANTS = ((256, 256), (512, 512), (128, 512), (512, 128), (64, 256), (256, 64), (1024, 1024), (256, 2048), (2048, 256))
+WANTS = (
+    (256, 128),
+    (256, 256),
+    (512, 512),
+    (128, 512),
+    (512, 128),
+    (64, 256),
+    (256, 64),
+    (1024, 1024),
+    (256, 2048),
+    (2048, 256),
+)
 """Bytes of the runs of a box, in the input and in the output, that are tried."""
 
 STREAM_BYTES_MIN = 1 << 16
 """Smaller outputs are never written past the caches."""
 
-RUN_WANTS = 1 << 16
-"""Bytes of a box whose runs are copied from the input to the output."""
+RUN_BOX_BYTES = 1 << 16
+"""Bytes of a box whose runs are copied from the input, in its order, to the output."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,19 +110,21 @@ def plan_strides(
         aligned: whether the output's element (0, ..., 0) starts a line.
     """
     problem = canonical(itemsize, shape, strides_in, strides_out)
-    return plan_problem(problem, aligned and problem.offset_out % LINE_BYTES == 0, math.prod(shape) <= FEW_ELEMENTS)
+    few = math.prod(shape) <= FEW_ELEMENTS
+    return plan_problem(problem, itemsize, aligned and problem.offset_out % LINE_BYTES == 0, few)
 
 
-def plan_problem(problem: Problem, aligned: bool = False, few: bool = False) -> Plan:
+def plan_problem(problem: Problem, item: int, aligned: bool = False, few: bool = False) -> Plan:
     """Return the plan for a problem.
 
     Args:
         problem: the move.
+        item: bytes of an element of the arrays, of which the problem's may be several.
         aligned: whether the output's first element moved starts a line.
         few: whether the arrays have at most FEW_ELEMENTS.
     """
     ways = [] if few or store.turned_off() else _candidates(problem, aligned)
-    candidates = [*ways, Candidate(NUMPY_COPY, None, False, False, numpy_nanoseconds(problem))]
+    candidates = [*ways, Candidate(NUMPY_COPY, None, False, False, numpy_nanoseconds(problem, item))]
     return Plan(problem, tuple(sorted(candidates, key=lambda candidate: candidate.nanoseconds)))
 
 
@@ -124,7 +137,7 @@ def _candidates(problem: Problem, aligned: bool) -> Iterator[Candidate]:
         for record in KERNELS.values():
             if record.scratch:
                 yield from _ways(problem, record, box, ways)
-    box = grown(problem, RUN_WANTS, RUN_WANTS, 4 * RUN_WANTS, aligned)
+    box = grown(problem, RUN_BOX_BYTES, problem.itemsize, 4 * RUN_BOX_BYTES, aligned)
     for record in KERNELS.values():
         if not record.scratch:
             yield from _ways(problem, record, box, [(False, False), *([(False, True)] if large else [])])

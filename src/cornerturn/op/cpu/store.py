@@ -7,7 +7,6 @@ Numba would keep compiled code beside the source, and trust what it finds there.
 package's cache, named after all that decides its code, and it counts only if its digest is right.
 """
 
-import concurrent.futures.thread  # noqa: F401  holds a lock during a fork, as logging does: see _before_fork
 import hashlib
 import importlib
 import logging  # noqa: F401
@@ -26,6 +25,9 @@ from typing import Any
 from cornerturn.files import appearing
 from cornerturn.op.cpu.kernels import KERNELS
 from cornerturn.toolchain.cache import cache_folder
+
+with suppress(RuntimeError):  # when Python ends it cannot be imported any more
+    import concurrent.futures.thread  # noqa: F401  holds a lock during a fork, as logging does: see _before_fork
 
 Kernel = Callable[[int, int, int, int, int], None]
 
