@@ -108,9 +108,9 @@ def test_a_large_array_counts_in_proportion(element: int) -> None:
 
 
 @pytest.mark.parametrize("stride", [0, 1, 6, 32, 1001, -1, -40])
-@pytest.mark.parametrize("bounded", [True, False])
-def test_boxes_along_an_axis_are_counted_as_one_by_one(stride: int, bounded: bool, monkeypatch) -> None:
-    box, side = Box(1, ((5000, stride, 7),), (3,)), exact._Side(1, bounded)
+@pytest.mark.parametrize("side", [exact._Side(x=32, bounded=True), exact._Side(4, 4, begins=True), exact._Side(y=32)])
+def test_boxes_along_an_axis_are_counted_as_one_by_one(stride: int, side: exact._Side, monkeypatch) -> None:
+    box = Box(1, ((5000, stride, 7),), (3,))
     found = exact._along(box, 0, side)
     monkeypatch.setattr(exact, "SINGLES", 10_000)
     assert found == exact._along(box, 0, side)
@@ -120,5 +120,5 @@ def test_boxes_along_an_axis_are_counted_as_one_by_one(stride: int, bounded: boo
 def test_every_block_has_its_class_even_of_a_huge_odd_matrix() -> None:
     box = Box(1, ((8191, 8193, 1), (8193, 1, 8191)), (64, 48))
     assert box.reads_runs and box.writes_runs
-    for side in (exact._Side(1, True), exact._Side(2), exact._Side(None)):
+    for side in (exact._Side(x=32, bounded=True), exact._Side(4, 4, begins=True), exact._Side(y=32, begins=True)):
         assert exact._blocks(box, side).total() == box.blocks == 128 * 171

@@ -372,16 +372,17 @@ __device__ void write_words(u8* y, const u8* const (&from)[N], int begin, int en
 #pragma unroll
     for (int s = 0; s < Phase::STEPS; ++s) {
         if (!run_inside<Phase, Box::WriteRun>(place, limit, s)) continue;
-        Piece<E> element[N];
-#pragma unroll
-        for (int v = 0; v < N; ++v) element[v] = load<E>(from[v] + shared_place(step_place<Phase>(s, Place{})));
+        const int hop = shared_place(step_place<Phase>(s, Place{}));
         u8* const to = y + y_hop<Phase>(a, s);
         if constexpr (WHOLE) {
+            Piece<E> element[N];
+#pragma unroll
+            for (int v = 0; v < N; ++v) element[v] = load<E>(from[v] + hop);
             store(to, gathered<N, 1>(element, 0));
         } else {
 #pragma unroll
             for (int v = 0; v < N; ++v)
-                if (v >= begin && v < end) store(to + v * E, element[v]);
+                if (v >= begin && v < end) store(to + v * E, load<E>(from[v] + hop));
         }
     }
 }

@@ -19,6 +19,7 @@ class Rates:
         launch: seconds from the start of an empty kernel to its end.
         fill: seconds until memory is busy, and until the last bytes have arrived.
         x_sector, y_sector: cost of a sector that a run touches in part, as a share of one that is full.
+        stored_sector: cost of a sector that several stores write, for each but one.
         short_run: cost of runs of x that share what DRAM moves at once.
         uncovered: cost of elements of boxes that lie beyond the array.
         one_sector_read, one_sector_write: cost of runs of one sector; of longer ones, by the square of their length.
@@ -26,7 +27,7 @@ class Rates:
         scattered_write: cost of short runs of y where blocks follow one another in x.
         few_warps: cost per warp that a multiprocessor has too few of to hide latencies.
         few_blocks: cost of a multiprocessor that has one block, which first reads and then writes.
-        many_steps: cost per unit that each thread takes after the first few.
+        many_units: cost per unit that each thread reads or gathers after the first few: a large block seldom does both.
         prologue, per_axis, place: instructions of a warp: of any, per axis of blocks, per element that is found alone.
         access: instructions per access to memory, with its address.
         read_window: instructions besides per aligned unit of a run of x that begins anywhere.
@@ -42,6 +43,7 @@ class Rates:
     fill: float
     x_sector: float
     y_sector: float
+    stored_sector: float
     short_run: float
     uncovered: float
     one_sector_read: float
@@ -50,7 +52,7 @@ class Rates:
     scattered_write: float
     few_warps: float
     few_blocks: float
-    many_steps: float
+    many_units: float
     prologue: float
     per_axis: float
     place: float

@@ -8,7 +8,7 @@ from cornerturn.op.gpu.counts import Counts
 
 SHORT_RUN = 2 * SECTOR
 """Bytes of what DRAM moves at once: shorter runs share it with others."""
-FEW_WARPS, FEW_BLOCKS, FEW_STEPS = 12, 4, 4
+FEW_WARPS, FEW_BLOCKS, FEW_UNITS = 12, 4, 6
 """Warps and blocks of a multiprocessor that hide what one waits for; and units per thread that do not show."""
 
 
@@ -58,6 +58,7 @@ def cost_of(counts: Counts, nbytes: int, along_x: bool, numbered: int, direct: b
         + (counts.gaps - 1) / 2
         + rates.x_sector * (counts.x_sectors - 1)
         + rates.y_sector * (counts.y_sectors - 1)
+        + rates.stored_sector * (counts.stored_sectors - 1)
         + rates.uncovered * (counts.covered - 1)
         + rates.one_sector_read * (SECTOR / max(counts.x_run, SECTOR)) ** 2
         + rates.one_sector_write * (SECTOR / max(counts.y_run, SECTOR)) ** 2
@@ -65,7 +66,7 @@ def cost_of(counts: Counts, nbytes: int, along_x: bool, numbered: int, direct: b
     )
     memory *= 1 + rates.few_warps * max(0, FEW_WARPS - counts.warps * counts.resident)
     memory *= 1 + rates.few_blocks * max(0.0, 1 - counts.blocks / (rates.multiprocessors * FEW_BLOCKS))
-    memory *= 1 + rates.many_steps * max(0, counts.gather_waits - FEW_STEPS)
+    memory *= 1 + rates.many_units * max(0, counts.units - FEW_UNITS)
     busy = min(counts.blocks, rates.multiprocessors)
     cycles = counts.blocks / busy / rates.clock
     instructions = counts.warps * (rates.prologue + rates.per_axis * numbered + rates.place * counts.setup)

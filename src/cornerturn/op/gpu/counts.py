@@ -32,6 +32,7 @@ class Counts:
         warps: of a block.
         resident: blocks that a multiprocessor holds.
         x_sectors, y_sectors: sectors per sector that the bytes fill, on average over alignments.
+        stored_sectors: the same of y, counted for each store on its own: others may write the rest of a sector.
         x_run, y_run: bytes of a run.
         covered: elements of all boxes per element of the array: 1 where no box ends beyond it.
         gaps: bytes of x that sectors hold per byte of an element, where runs of x have gaps.
@@ -41,6 +42,7 @@ class Counts:
         permutes: byte permutes of warps.
         wavefronts: of global and shared memory.
         read_waits, gather_waits: steps that a thread waits for, one after the other.
+        units: that a thread reads and gathers.
     """
 
     blocks: int
@@ -48,6 +50,7 @@ class Counts:
     resident: int
     x_sectors: float
     y_sectors: float
+    stored_sectors: float
     x_run: int
     y_run: int
     covered: float
@@ -59,6 +62,7 @@ class Counts:
     wavefronts: float
     read_waits: int
     gather_waits: int
+    units: int
 
 
 def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
@@ -97,6 +101,7 @@ def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
         resident=max(resident, 1),
         x_sectors=_sectors(box, box.x_run, 1),
         y_sectors=_sectors(box, box.y_run, 2),
+        stored_sectors=_stored_sectors(box),
         x_run=x_run,
         y_run=y_run,
         covered=math.prod(ceil_div(n, c) * c / n for (n, _, _), c in zip(box.axes, box.chunks, strict=True)),
@@ -108,6 +113,7 @@ def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
         wavefronts=wavefronts,
         read_waits=read_waits,
         gather_waits=box.write.steps,
+        units=box.write.steps + (0 if box.direct else box.read.steps),
     )
 
 
@@ -117,6 +123,19 @@ def _run_ends(box: Box, gathers: float) -> float:
     boxes = ceil_div(box.axes[last][0], box.chunks[last])
     runs = box.volume / math.prod(box.extents[b] for b in box.y_run)
     return min(gathers, 2 * runs) if boxes == 1 else min(gathers, runs) * 2 / boxes
+
+
+def _stored_sectors(box: Box) -> float:
+    """Return the sectors that the stores of a warp touch, each on its own, per sector that their bytes fill.
+
+    Elements of x's run that are gathered together go to y by several stores, each with gaps for the others.
+    """
+    turned = box.pack > 1 and box.packed in box.y_run
+    run = box.y_run[: box.y_run.index(box.packed)] if turned else box.y_run
+    unit = box.write_unit * box.element
+    length = max(unit, min(WARP * unit, math.prod(box.extents[b] for b in run) * box.element))
+    sectors = (length + SECTOR - math.gcd(SECTOR, length)) / length
+    return min(sectors, box.pack) if turned else sectors
 
 
 def _sectors(box: Box, run: Sequence[int], side: int) -> float:
@@ -150,15 +169,19 @@ def wavefronts_per_request(box: Box) -> tuple[float, float]:
     return _mean_over_warps(places[:, None], lambda lanes: _wavefronts(lanes, box.shared_unit)), loads
 
 
-def gathered(box: Box, most_threads: int) -> NDArray[np.int64]:
-    """Return where each element lies that the first threads gather first: threads x elements of a unit x axes."""
+def gathered(box: Box, most_threads: int, y: int | None = None) -> NDArray[np.int64]:
+    """Return where each element lies that the first threads gather first: threads x elements of a unit x axes.
+
+    Words of runs of y hold other elements where the box begins elsewhere within a word: at ``y``, as the first box does
+    if omitted.
+    """
     axes, unit, phase = len(box.boxed), box.write.unit, box.write
     if not phase.windows:
         count = min(phase.threads, most_threads) * unit
         return coordinates(phase.thread, axes, count).reshape(-1, unit, axes)
     at = coordinates(phase.thread, axes + 1, min(phase.threads, most_threads))
     others, window = at[:, :axes], at[:, axes]
-    shift = (box.y + others @ np.array([box.axes[a][2] for a in box.boxed])) % WORD // box.element
+    shift = ((box.y if y is None else y) + others @ np.array([box.axes[a][2] for a in box.boxed])) % WORD // box.element
     first = window * unit - shift
     run: list[Digit] = [(b, box.extents[b], 1) for b in box.y_run]
     length = math.prod(box.extents[b] for b in box.y_run)

@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 
 from cornerturn.emulator import counting
 from cornerturn.kernels.production.axes import SECTOR, UNIT
-from cornerturn.kernels.production.box import Box
+from cornerturn.kernels.production.box import WORD, Box
 from cornerturn.op.gpu.counts import WARP, coordinates, gathered, shared_places
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-LOW, HIGH = UNIT, 2 * UNIT
-"""A shifted read of a run reaches less than so many bytes before the run, and beyond its end."""
 SINGLES = 64
 """Blocks at either end of an axis that are looked at one by one: the others are further from both ends of x."""
 
@@ -94,22 +92,33 @@ class _Block(NamedTuple):
     """Where a block lies: those that agree in all of this count alike.
 
     Attributes:
-        at: address of the box's first element modulo 32, in the array of one side.
-        low, high: bytes of the array before and after those of the box, as far as they matter.
+        x, y: addresses of the box's first elements, modulo what a `_Side` says.
+        low, high: bytes of x before and after those of the box, as far as they matter.
+        begins: no box lies before this one along the runs of y.
         limits: elements of the box within the array, along each of its axes.
     """
 
-    at: int
+    x: int
+    y: int
     low: int
     high: int
+    begins: bool
     limits: tuple[int, ...]
 
 
 class _Side(NamedTuple):
-    """What decides how blocks count: where they lie in x or in y, or only where the array ends."""
+    """What of a block decides how some accesses count, besides where the array ends.
 
-    column: int | None  # of an axis: its stride
-    bounded: bool = False  # it matters how near the ends of the array are
+    Attributes:
+        x, y: moduli of addresses.
+        bounded: how near the ends of x are.
+        begins: whether a box lies before this one.
+    """
+
+    x: int = 1
+    y: int = 1
+    bounded: bool = False
+    begins: bool = False
 
 
 def exact_counts(box: Box) -> ExactCounts:
@@ -119,16 +128,16 @@ def exact_counts(box: Box) -> ExactCounts:
         >>> exact_counts(Box(4, ((256, 1024, 4), (256, 4, 1024)), (16, 16))).global_load
         Traffic(requests=512, found=8192, ideal=8192)
     """
-    in_x, in_y, nowhere = _Side(1, box.reads_runs), _Side(2), _Side(None)
+    # Shared memory holds x where it lies in a unit; banks tell this apart within a word.
+    held = WORD if box.reads_runs else 1
     phases: list[tuple[_Side, Callable[[Box, _Block], Iterator[_Access]]]] = []
     if box.direct:
-        phases.append((in_x, _gathers))
+        phases.append((_Side(x=SECTOR), _gathers))
     else:
-        phases += [(in_x, _shifted_reads if box.reads_runs else _unit_reads), (nowhere, _gathers)]
-    if box.writes_runs:
-        phases += [(nowhere, _emitted), (nowhere, _zeros), (in_y, _shifted_writes)]
-    else:
-        phases.append((in_y, _emitted))
+        reads = _run_reads if box.reads_runs else _unit_reads
+        phases.append((_Side(x=SECTOR, bounded=box.reads_runs), reads))
+        phases.append((_Side(held, WORD, begins=True), _word_gathers) if box.writes_runs else (_Side(held), _gathers))
+    phases.append((_Side(y=SECTOR, begins=True), _word_writes) if box.writes_runs else (_Side(y=SECTOR), _unit_writes))
     total = {field.name: NOTHING for field in fields(ExactCounts)}
     for side, accesses in phases:
         for block, times in _blocks(box, side).items():
@@ -139,37 +148,44 @@ def exact_counts(box: Box) -> ExactCounts:
 
 def _blocks(box: Box, side: _Side) -> Counter[_Block]:
     """Return the blocks that count differently, and how many there are of each."""
-    begin = {None: 0, 1: box.x, 2: box.y}[side.column]
-    far = (0, 0) if side.bounded else (LOW, HIGH)
-    found = Counter({_Block(begin, *far, box.extents): 1})
+    far = 0 if side.bounded else UNIT
+    found = Counter({_Block(box.x % side.x, box.y % side.y, far, far, True, box.extents): 1})
     for a in range(len(box.axes)):
         along, place = _along(box, a, side), box.boxed.index(a) if a in box.boxed else None
         before, found = found, Counter()
         for block, count in before.items():
-            for (step, low, high, limit), times in along.items():
+            for (x, y, low, high, begins, limit), times in along.items():
                 limits = list(block.limits)
                 if place is not None:
                     limits[place] = limit
-                at = (block.at + step) % SECTOR
-                found[_Block(at, min(block.low + low, LOW), min(block.high + high, HIGH), tuple(limits))] += (
-                    count * times
+                one = _Block(
+                    (block.x + x) % side.x,
+                    (block.y + y) % side.y,
+                    min(block.low + low, UNIT),
+                    min(block.high + high, UNIT),
+                    block.begins and begins,
+                    tuple(limits),
                 )
+                found[one] += count * times
     return found
 
 
-def _along(box: Box, a: int, side: _Side) -> Counter[tuple[int, int, int, int]]:
-    """Return the boxes along an axis: where each begins, modulo 32, how far it is from both ends, and its elements."""
-    extent, chunk = box.axes[a][0], box.chunks[a]
-    stride = 0 if side.column is None else box.axes[a][side.column]
-    blocks = -(-extent // chunk)
-    found: Counter[tuple[int, int, int, int]] = Counter()
+def _along(box: Box, a: int, side: _Side) -> Counter[tuple[int, int, int, int, bool, int]]:
+    """Return the boxes along an axis: where each lies, as in `_Block`, and its elements."""
+    (extent, x_stride, y_stride), hop = box.axes[a], box.chunks[a]
+    most = box.extents[box.boxed.index(a)] if a in box.boxed else 1
+    continues = side.begins and bool(box.y_run) and a == box.boxed[box.y_run[-1]]
+    blocks = -(-extent // hop)
+    found: Counter[tuple[int, int, int, int, bool, int]] = Counter()
 
     def add(n: int, times: int) -> None:
-        limit = min(chunk, extent - n * chunk)
-        low, high = n * chunk * stride, (extent - n * chunk - limit) * stride
-        if stride < 0:
+        first = n * hop
+        limit = min(most, extent - first)
+        low, high = first * x_stride, (extent - first - limit) * x_stride
+        if x_stride < 0:
             low, high = -high, -low
-        found[n * chunk * stride % SECTOR, min(low, LOW), min(high, HIGH), limit] += times
+        x, y = first * x_stride % side.x, first * y_stride % side.y
+        found[x, y, min(low, UNIT), min(high, UNIT), not (continues and n), limit] += times
 
     middle = range(SINGLES, blocks - SINGLES)
     for n in range(blocks) if not middle else (*range(SINGLES), *range(middle.stop, blocks)):
@@ -180,33 +196,38 @@ def _along(box: Box, a: int, side: _Side) -> Counter[tuple[int, int, int, int]]:
 
 
 def _unit_reads(box: Box, block: _Block) -> Iterator[_Access]:
+    """Whole units of x, each at its own alignment."""
     phase, axes = box.read, len(box.boxed)
     first = coordinates(phase.thread, axes, phase.threads * phase.unit)[:: phase.unit]
     at = coordinates(phase.step, axes, phase.steps)[:, None] + first
-    yield _access(box, "global_load", box.read_unit, block.at + at @ _strides(box, 1), _inside(at, block.limits))
+    yield _access(box, "global_load", box.read_unit, block.x + at @ _strides(box, 1), _inside(at, block.limits))
     for part in range(0, box.read_unit, box.shared_unit):
         yield _access(box, "shared_store", box.shared_unit, shared_places(box, at) + part)
 
 
-def _shifted_reads(box: Box, block: _Block) -> Iterator[_Access]:
-    """Two aligned units for each unit of a run; bytes, where those are not all x's own."""
-    length = box.x_length * box.element
-    r, k, at = _by_lanes(box, [b for b in box.x_order if b not in box.x_run], box.x_length, -(-length // UNIT))
-    runs = r < box.volume // box.x_length
-    nbytes = np.where(runs & _inside(at, block.limits), _bytes_within(box, box.x_run, block.limits), 0)
-    begin = block.at + at @ _strides(box, 1)
-    aligned = begin // UNIT * UNIT
+def _run_reads(box: Box, block: _Block) -> Iterator[_Access]:
+    """The aligned units that a run of x touches; bytes, of those that are not all x's own."""
+    phase, axes = box.read, len(box.boxed)
+    at = coordinates(phase.step, axes + 1, phase.steps)[:, None] + coordinates(phase.thread, axes + 1, phase.threads)
+    at, window = at[..., :axes], UNIT * at[..., axes]
+    begin = block.x + at @ _strides(box, 1)
+    shift = begin % UNIT
+    unit, end = begin - shift + window, shift + _run_bytes(box, block.limits)
+    asked = _inside(at, block.limits) & (window < end)
     spans = (np.array(block.limits) - 1) * _strides(box, 1)
-    lowest = block.at + int(np.minimum(spans, 0).sum()) - block.low
-    end = block.at + int(np.maximum(spans, 0).sum()) + box.element + block.high
-    owned = (aligned >= lowest) & (aligned + (nbytes + 2 * UNIT - 1) // UNIT * UNIT <= end)
-    for more in (0, UNIT):
-        yield _access(box, "global_load", UNIT, aligned + UNIT * k + more, owned & (UNIT * k < nbytes))
-    for j in range(UNIT):
-        yield _access(box, "global_load", 1, begin + UNIT * k + j, ~owned & (UNIT * k + j < nbytes))
+    lowest = block.x + int(np.minimum(spans, 0).sum()) - block.low
+    highest = block.x + int(np.maximum(spans, 0).sum()) + box.element + block.high
+    owned = (unit >= lowest) & (unit + UNIT <= highest)
+    held = _inside(at, box.extents) & (window < shift + box.x_bytes)
+    to = block.x % UNIT + shared_places(box, at) - shift + window
+    yield _access(box, "global_load", UNIT, unit, asked & owned)
     for part in range(0, UNIT, box.shared_unit):
-        to = shared_places(box, at) + UNIT * k + part
-        yield _access(box, "shared_store", box.shared_unit, to, runs & (UNIT * k < length))
+        yield _access(box, "shared_store", box.shared_unit, to + part, held)
+    first, last = np.where(window == 0, shift, 0), np.minimum(UNIT, end - window)
+    for turn in range(UNIT):
+        single = asked & ~owned & (first + turn < last)
+        yield _access(box, "global_load", 1, unit + first + turn, single)
+        yield _access(box, "shared_store", 1, to + first + turn, single)
 
 
 def _gathers(box: Box, block: _Block) -> Iterator[_Access]:
@@ -215,76 +236,92 @@ def _gathers(box: Box, block: _Block) -> Iterator[_Access]:
     first = gathered(box, phase.threads)
     steps = coordinates(phase.step, axes, phase.steps)[:, None]
     active = _gathering(box, block, steps + first[:, 0])
-    # One unit that goes beyond its run begins again with the run's first elements, which the thread has by then.
-    for v in range(min(phase.unit, box.y_length) if phase.run_units == 1 else phase.unit):
+    for v in range(phase.unit):
         if box.direct:
-            addresses, place = block.at + (steps + first[:, v]) @ _strides(box, 1), "global_load"
+            addresses, place = block.x + (steps + first[:, v]) @ _strides(box, 1), "global_load"
         else:
-            addresses, place = shared_places(box, steps) + shared_places(box, first[:, v]), "shared_load"
+            addresses = _source(box, block) + shared_places(box, steps) + shared_places(box, first[:, v])
+            place = "shared_load"
         yield _access(box, place, box.pack * box.element, addresses, active)
 
 
-def _emitted(box: Box, block: _Block) -> Iterator[_Access]:
-    """Units, to y or to where its runs lie before they are written."""
+def _unit_writes(box: Box, block: _Block) -> Iterator[_Access]:
+    """Whole units of y."""
     phase, axes = box.write, len(box.boxed)
     at = coordinates(phase.step, axes, phase.steps)[:, None] + gathered(box, phase.threads)[:, 0]
     active = _gathering(box, block, at)
     for i in range(box.pack):
         part = at + np.eye(axes, dtype=np.int64)[box.packed] * i
-        width = phase.unit * box.element
-        if box.writes_runs:
-            yield _access(box, "shared_store", width, box.box_bytes + part @ np.array(box.run_pitches), active)
-        else:
-            within = part[..., box.packed] < block.limits[box.packed] if box.pack > 1 else True
-            yield _access(box, "global_store", width, block.at + part @ _strides(box, 2), active & within)
+        within = part[..., box.packed] < block.limits[box.packed] if box.pack > 1 else True
+        to = block.y + part @ _strides(box, 2)
+        yield _access(box, "global_store", phase.unit * box.element, to, active & within)
 
 
-def _zeros(box: Box, block: _Block) -> Iterator[_Access]:
-    """The last unit of each run of y, which is read whole, where gathers do not fill it."""
-    nbytes = box.y_length * box.element
-    if box.run_units or nbytes % UNIT == 0:
-        return
-    runs = box.volume // box.y_length
-    r = np.arange(-(-runs // box.threads) * box.threads).reshape(-1, box.threads)
-    yield _access(box, "shared_store", UNIT, box.box_bytes + r * box.run_pitch + nbytes // UNIT * UNIT, r < runs)
+class _Words(NamedTuple):
+    """The aligned words of runs of y that the threads of a block write.
+
+    Attributes:
+        first: element of its run that each thread's word begins with, maybe one before the run.
+        begin, end: those of the word's elements that are the run's.
+        at: coordinates of runs, by step and thread.
+        active: by step and thread, whether there is something to write.
+    """
+
+    first: Integers
+    begin: Integers
+    end: Integers
+    at: Integers
+    active: Flags
 
 
-def _shifted_writes(box: Box, block: _Block) -> Iterator[_Access]:
-    """The aligned units that are all a run's own, of two units of shared memory; and the elements around them."""
-    length, side = box.y_length * box.element, UNIT // box.element
-    outside = [b for b in range(len(box.boxed)) if b not in box.y_run]
-    r, k, at = _by_lanes(box, outside, box.y_length, length // UNIT)
-    active = (r < box.volume // box.y_length) & _inside(at, block.limits)
-    nbytes = _bytes_within(box, box.y_run, block.limits)
-    begin, stored = block.at + at @ _strides(box, 2), box.box_bytes + r * box.run_pitch
-    shift = -begin % UNIT
-    whole = active & (shift + UNIT * k + UNIT <= nbytes)
-    yield _access(box, "shared_load", UNIT, stored + UNIT * k, whole)
-    yield _access(box, "shared_load", UNIT, stored + UNIT * (k + (shift != 0)), whole)
-    yield _access(box, "global_store", UNIT, begin + shift + UNIT * k, whole)
-    _, i, _ = _by_lanes(box, outside, box.y_length, 2 * side)
-    before = np.minimum(shift, nbytes)
-    after = before + (nbytes - before) // UNIT * UNIT
-    from_begin = np.where(i < side, i * box.element, after + (i - side) * box.element)
-    single = active & (i < 2 * side) & (from_begin < np.where(i < side, before, nbytes))
-    yield _access(box, "shared_load", box.element, stored + from_begin, single)
-    yield _access(box, "global_store", box.element, begin + from_begin, single)
+def _words(box: Box, block: _Block) -> _Words:
+    phase, axes = box.write, len(box.boxed)
+    thread = coordinates(phase.thread, axes + 1, phase.threads)
+    runs, window = thread[:, :axes], thread[:, axes]
+    first = phase.unit * window - (block.y + runs @ _strides(box, 2)) % WORD // box.element
+    length = math.prod(block.limits[b] for b in box.y_run)
+    begin, end = np.maximum(-first, 0), np.minimum(length - first, phase.unit)
+    taken = (begin < end) & (first < box.y_length) & ((first >= 0) | block.begins)
+    at = coordinates(phase.step, axes + 1, phase.steps)[:, None, :axes] + runs
+    return _Words(first, begin, end, at, taken & _inside(at, block.limits))
 
 
-def _by_lanes(box: Box, outside: Sequence[int], length: int, count: int) -> tuple[Integers, Integers, Integers]:
-    """Return, by round, turn and thread, its run, which of ``count`` parts of it, and the run's coordinates."""
-    lanes, runs = box.lanes(length), box.volume // length
-    groups, thread = box.threads // lanes, np.arange(box.threads)
-    r = (np.arange(-(-runs // groups))[:, None] * groups + thread // lanes)[:, None]
-    k = np.arange(-(-count // lanes))[:, None] * lanes + thread % lanes
-    at = coordinates([(b, box.extents[b], 1) for b in outside], len(box.boxed), runs)
-    return r, k[None], at[np.minimum(r, runs - 1)]
+def _word_gathers(box: Box, block: _Block) -> Iterator[_Access]:
+    """Each element of a word: of whole ones, and of those that hold a run's end."""
+    words, axes = _words(box, block), len(box.boxed)
+    steps = coordinates(box.write.step, axes + 1, box.write.steps)[:, None, :axes]
+    elements = gathered(box, box.write.threads, block.y).swapaxes(0, 1)
+    whole = words.end - words.begin == box.write.unit
+    places = [_source(box, block) + shared_places(box, steps) + shared_places(box, each) for each in elements]
+    for addresses in places:
+        yield _access(box, "shared_load", box.element, addresses, words.active & whole)
+    for addresses, single in zip(places, _singles(words, box.write.unit), strict=True):
+        yield _access(box, "shared_load", box.element, addresses, single)
+
+
+def _word_writes(box: Box, block: _Block) -> Iterator[_Access]:
+    """Whole words, and single elements of the others."""
+    words = _words(box, block)
+    to = block.y + words.at @ _strides(box, 2) + words.first * box.element
+    whole = words.end - words.begin == box.write.unit
+    yield _access(box, "global_store", WORD, to, words.active & whole)
+    for v, single in enumerate(_singles(words, box.write.unit)):
+        yield _access(box, "global_store", box.element, to + v * box.element, single)
+
+
+def _singles(words: _Words, unit: int) -> list[Flags]:
+    """Return who writes each element of a word alone."""
+    ends = words.active & (words.end - words.begin < unit)
+    return [ends & (words.begin <= v) & (v < words.end) for v in range(unit)]
+
+
+def _source(box: Box, block: _Block) -> int:
+    """Return where in shared memory the box's first element lies, as far as banks tell."""
+    return block.x if box.reads_runs else 0
 
 
 def _gathering(box: Box, block: _Block, at: Integers) -> Flags:
     """Return whether units are gathered, by the coordinates of their first elements."""
-    if box.writes_runs:
-        return np.ones(at.shape[:-1], bool)
     limits = list(block.limits)
     if box.pack > 1 and not box.direct:
         limits[box.packed] = box.extents[box.packed]  # what is beyond them is gathered, and not written
@@ -295,9 +332,9 @@ def _inside(at: Integers, limits: Sequence[int]) -> Flags:
     return np.asarray((at < np.array(limits)).all(axis=-1))
 
 
-def _bytes_within(box: Box, run: Sequence[int], limits: Sequence[int]) -> int:
-    """Return the bytes of a run within the array: its last axis may end early."""
-    return math.prod(limits[b] for b in run) * box.element
+def _run_bytes(box: Box, limits: Sequence[int]) -> int:
+    """Return the bytes of a run of x within the array: its last axis may end early."""
+    return (math.prod(limits[b] for b in box.x_run) - 1) * box.x_step + box.element
 
 
 def _strides(box: Box, side: int) -> Integers:
