@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cornerturn.kernels.production.axes import UNIT
-from cornerturn.kernels.production.box import BATCH, Box, Digit
+from cornerturn.kernels.production.box import BATCH, WORD, Box, Digit
 
 from ...any_box import any_box
 
@@ -35,38 +36,46 @@ def place_of(number: int, digits: Sequence[Digit], axes: int) -> list[int]:
 
 
 def walked(box: Box, reads: bool) -> Iterator[list[Place]]:
-    """The elements of each unit that a thread takes in a step; a unit may go beyond its run of y."""
+    """The elements of each unit that a thread takes in a step."""
     phase, axes = box.read if reads else box.write, len(box.boxed)
     for thread, step in itertools.product(range(phase.threads), range(phase.steps)):
         hop = place_of(step, phase.step, axes)
-        unit = []
-        for v in range(phase.unit):
-            if phase.run_units:
-                of_run = thread % phase.run_units * phase.unit + v
-                if of_run >= box.y_length:
-                    break
-                run: list[Digit] = [(b, box.extents[b], 1) for b in box.y_run]
-                at = [
-                    one + other
-                    for one, other in zip(
-                        place_of(of_run, run, axes),
-                        place_of(thread // phase.run_units, phase.thread, axes),
-                        strict=True,
-                    )
-                ]
-            else:
-                at = place_of(thread * phase.unit + v, phase.thread, axes)
-            unit.append(tuple(one + more for one, more in zip(at, hop, strict=True)))
-        yield unit
+        unit = [place_of(thread * phase.unit + v, phase.thread, axes) for v in range(phase.unit)]
+        yield [tuple(one + more for one, more in zip(at, hop, strict=True)) for at in unit]
+
+
+def windows(box: Box, reads: bool) -> Counter[tuple[Place, int]]:
+    """The runs that begin in the box, and which of their aligned windows threads take, step by step."""
+    phase, axes = box.read if reads else box.write, len(box.boxed)
+    found: Counter[tuple[Place, int]] = Counter()
+    for thread, step in itertools.product(range(phase.threads), range(phase.steps)):
+        numbers = place_of(thread, phase.thread, axes + 1), place_of(step, phase.step, axes + 1)
+        *at, window = (one + more for one, more in zip(*numbers, strict=True))
+        if all(n < extent for n, extent in zip(at, box.extents, strict=True)):
+            found[tuple(at), window] += 1
+    return found
+
+
+def address(box: Box, at: Place, side: int) -> int:
+    """Where an element lies in x (1) or in y (2), modulo 32 apart from its box."""
+    begin = box.x if side == 1 else box.y
+    return begin + sum(n * box.axes[a][side] for n, a in zip(at, box.boxed, strict=True))
+
+
+def shared_place(box: Box, at: Place) -> int:
+    """Where an element lies in shared memory, from the box's first one."""
+    return sum(n * pitch for n, pitch in zip(at, box.pitches, strict=True)) + at[0] // box.write_unit * box.skew
 
 
 @given(BOXES)
 @settings(max_examples=150)
 def test_reads_take_each_element_once_in_units_that_x_holds_together(box: Box) -> None:
+    if box.direct or box.reads_runs:
+        return
     units = list(walked(box, reads=True))
     assert sorted(itertools.chain(*units)) == sorted(elements(box))
-    for unit in units if not box.reads_runs and not box.direct else ():
-        addresses = [box.x + sum(i * box.axes[a][1] for i, a in zip(at, box.boxed, strict=True)) for at in unit]
+    for unit in units:
+        addresses = [address(box, at, 1) for at in unit]
         assert addresses == list(range(addresses[0], addresses[0] + box.read_unit, box.element))
         assert addresses[0] % box.read_unit == 0
 
@@ -74,35 +83,48 @@ def test_reads_take_each_element_once_in_units_that_x_holds_together(box: Box) -
 @given(BOXES)
 @settings(max_examples=150)
 def test_writes_take_each_element_once_in_units_that_y_holds_together(box: Box) -> None:
-    units = list(walked(box, reads=False))
+    if box.writes_runs:
+        return
     taken = []
-    for unit, i in itertools.product(units, range(box.pack)):
+    for unit, i in itertools.product(walked(box, reads=False), range(box.pack)):
         packed = [tuple(n + i * (b == box.packed) for b, n in enumerate(at)) for at in unit]
         taken += packed
-        addresses = [box.y + sum(n * box.axes[a][2] for n, a in zip(at, box.boxed, strict=True)) for at in packed]
+        addresses = [address(box, at, 2) for at in packed]
         assert addresses == [addresses[0] + n * box.element for n in range(len(unit))]
-        if not box.writes_runs:
-            assert addresses[0] % (box.write_unit * box.element) == 0
+        assert addresses[0] % (box.write_unit * box.element) == 0
     assert sorted(taken) == sorted(elements(box))
 
 
 @given(BOXES)
 @settings(max_examples=150)
-def test_elements_share_no_byte_of_shared_memory(box: Box) -> None:
-    def begins(pitches: Sequence[int], skew: int) -> list[int]:
-        return sorted(
-            sum(n * pitch for n, pitch in zip(at, pitches, strict=True)) + at[0] // box.write_unit * skew
-            for at in elements(box)
-        )
+def test_windows_hold_each_element_of_a_run_once_wherever_it_begins(box: Box) -> None:
+    for side, used, run, width in (
+        (1, box.reads_runs, box.x_run, UNIT),
+        (2, box.writes_runs, box.y_run, WORD),
+    ):
+        if not used:
+            continue
+        taken = windows(box, reads=side == 1)
+        assert set(taken.values()) == {1}
+        wanted = set()
+        for at in elements(box):
+            begin = tuple(0 if b in run else n for b, n in enumerate(at))
+            wanted.add((begin, (address(box, at, side) - address(box, begin, side) // width * width) // width))
+        if side == 1:
+            assert wanted <= set(taken)
+        else:  # a word that begins in the halo is the next box's
+            assert {(begin, k) for begin, k in wanted if k * width // box.element < box.y_length} <= set(taken)
 
-    where = begins(box.pitches, box.skew)
+
+@given(BOXES)
+@settings(max_examples=150)
+def test_elements_share_no_byte_of_shared_memory(box: Box) -> None:
+    where = sorted(shared_place(box, at) for at in elements(box))
     assert all(next_ - one >= box.element for one, next_ in itertools.pairwise(where))
     assert where[0] == 0
-    assert where[-1] + box.element <= box.box_bytes
-    if box.writes_runs:
-        where = begins(box.run_pitches, 0)
-        assert all(next_ - one >= box.element for one, next_ in itertools.pairwise(where))
-        assert box.box_bytes + where[-1] + box.element <= box.shared_bytes
+    if not box.direct:
+        begin = box.x % UNIT if box.reads_runs else 0
+        assert begin + where[-1] + box.element <= box.shared_bytes
     assert box.direct == (box.shared_bytes == 0)
 
 
@@ -111,21 +133,36 @@ def test_elements_share_no_byte_of_shared_memory(box: Box) -> None:
 def test_what_threads_read_into_shared_memory_and_gather_from_there_is_aligned_and_within(box: Box) -> None:
     if box.direct:
         return
-
-    def place(at: Place) -> int:
-        return sum(n * p for n, p in zip(at, box.pitches, strict=True)) + at[0] // box.write_unit * box.skew
-
     if box.reads_runs:
-        begins = {place(at) for at in elements(box) if not any(at[b] for b in box.x_run)}
-        width, whole = box.shared_unit, -(-box.x_length * box.element // UNIT) * UNIT
+        begin = box.x % UNIT
+        for run in {tuple(0 if b in box.x_run else n for b, n in enumerate(at)) for at in elements(box)}:
+            shift = address(box, run, 1) % UNIT
+            first = begin + shared_place(box, run) - shift
+            assert first % box.shared_unit == 0
+            assert first >= 0
+            assert first + -(-(shift + box.x_bytes) // UNIT) * UNIT <= box.box_bytes
     else:
-        begins = {place(unit[0]) for unit in walked(box, reads=True)}
-        width, whole = box.shared_unit, box.read_unit
-    assert not any(begin % width for begin in begins)
-    assert max(begins) + whole <= box.box_bytes
-    loads = [place(at) for unit in walked(box, reads=False) for at in unit]
-    assert not any(load % (box.pack * box.element) for load in loads)
-    assert max(loads) + box.pack * box.element <= box.box_bytes
+        begins = {shared_place(box, unit[0]) for unit in walked(box, reads=True)}
+        assert not any(begin % box.shared_unit for begin in begins)
+        assert max(begins) + box.read_unit <= box.box_bytes
+    if not box.writes_runs:
+        loads = [shared_place(box, at) for unit in walked(box, reads=False) for at in unit]
+        assert not any(load % (box.pack * box.element) for load in loads)
+        assert max(loads) + box.pack * box.element <= box.box_bytes
+
+
+@given(BOXES)
+@settings(max_examples=150)
+def test_units_of_mirrored_runs_hold_bytes_of_one_run(box: Box) -> None:
+    if not box.reads_runs:
+        return
+    begin, spans = box.x % UNIT, []
+    for run in {tuple(0 if b in box.x_run else n for b, n in enumerate(at)) for at in elements(box)}:
+        shift = address(box, run, 1) % UNIT
+        first = begin + shared_place(box, run) - shift
+        spans.append((first, first + -(-(shift + box.x_bytes) // UNIT) * UNIT))
+    spans.sort()
+    assert all(end <= next_ for (_, end), (next_, _) in itertools.pairwise(spans))
 
 
 @given(BOXES)
@@ -134,28 +171,21 @@ def test_a_block_is_whole_warps_that_hold_all_at_work(box: Box) -> None:
     assert box.threads % 32 == 0
     assert box.threads <= 1024
     assert box.threads >= box.write.threads
-    if box.reads_runs or box.writes_runs:
-        assert box.threads & (box.threads - 1) == 0
-    elif not box.direct:
+    if not box.direct:
         assert box.threads >= box.read.threads
     assert 1 <= box.batch <= min(BATCH, box.read.steps)
-    for length in (1, box.x_length, box.y_length, 100 * box.x_length):
-        lanes = box.lanes(length)
-        assert lanes & (lanes - 1) == 0
-        assert 1 <= lanes <= 32
-        assert box.threads % lanes == 0
 
 
 @given(BOXES)
 @settings(max_examples=150)
 def test_runs_are_contiguous_and_boxes_cover_the_array(box: Box) -> None:
-    for run, side, length in ((box.x_run, 1, box.x_length), (box.y_run, 2, box.y_length)):
-        step = box.element
+    for run, side, length, step in ((box.x_run, 1, box.x_length, box.x_step), (box.y_run, 2, box.y_length, box.element)):
+        hop = step
         for b in run:
-            assert box.axes[box.boxed[b]][side] == step
-            step *= box.extents[b]
-        assert step == length * box.element
-        assert all(box.extents[b] == box.axes[box.boxed[b]][0] for b in run[:-1])
+            assert box.axes[box.boxed[b]][side] == hop
+            hop *= (box.extents if side == 1 else box.hops)[b]
+        assert hop == length * step
+        assert all(box.hops[b] == box.axes[box.boxed[b]][0] for b in run[:-1])
     blocks = 1
     for (extent, _, _), chunk in zip(box.axes, box.chunks, strict=True):
         blocks *= len(range(0, extent, chunk))
@@ -201,11 +231,12 @@ def test_units_are_as_wide_as_alignment_allows(box: Box, read_unit: int, write_u
         (replace(BYTES, chunks=(16, 9)), True, False),
         (replace(BYTES, x=1, y=1, direct=True), False, False),
         (replace(MATRIX, x=4), False, False),
-        (replace(MATRIX, x=4, read_shifted=True), True, False),
-        (replace(MATRIX, y=4, write_shifted=True), False, True),
-        (replace(BYTES, x=1, y=1, read_shifted=False, write_shifted=False), False, False),
+        (replace(MATRIX, x=4, mirrored=True), True, False),
+        (replace(MATRIX, mirrored=True), False, False),  # units of 16 bytes will do
+        (replace(MATRIX, axes=((64, 512, 4), (64, 8, 256)), mirrored=True), True, False),  # every other element
+        (replace(BYTES, x=1, y=1, mirrored=False), False, True),
     ],
     ids=repr,
 )
-def test_runs_are_shifted_where_their_units_are_less_than_a_word(box: Box, reads: bool, writes: bool) -> None:
+def test_runs_are_taken_by_windows_where_their_units_are_less_than_a_word(box: Box, reads: bool, writes: bool) -> None:
     assert (box.reads_runs, box.writes_runs) == (reads, writes)

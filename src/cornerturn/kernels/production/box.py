@@ -6,7 +6,7 @@ in x and another one in y. Threads read *units* along runs of x into shared memo
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from cornerturn.kernels.production.axes import UNIT, MoveAxis
@@ -411,9 +411,7 @@ class Box:
 
     def _several(self, of_run: set[int]) -> list[tuple[int, MoveAxis]]:
         """Return the axes along which there are several runs."""
-        return [
-            (a, axis) for a, axis in enumerate(self.axes) if axis[0] > (self.chunks[a] if a in of_run else 1)
-        ]
+        return [(a, axis) for a, axis in enumerate(self.axes) if axis[0] > (self.chunks[a] if a in of_run else 1)]
 
     def _aligned_unit(self, run: Sequence[int], side: int, begin: int) -> int:
         """Return the bytes of the widest unit at which all runs of one side begin and end."""

@@ -65,7 +65,8 @@ def cost_of(counts: Counts, nbytes: int, along_x: bool, numbered: int, direct: b
         + rates.scattered_write * along_x * min(1.0, SHORT_RUN / counts.y_run)
     )
     memory *= 1 + rates.few_warps * max(0, FEW_WARPS - counts.warps * counts.resident)
-    memory *= 1 + rates.few_blocks * max(0.0, 1 - counts.blocks / (rates.multiprocessors * FEW_BLOCKS))
+    if not direct:
+        memory *= 1 + rates.few_blocks * max(0.0, 1 - counts.blocks / (rates.multiprocessors * FEW_BLOCKS))
     memory *= 1 + rates.many_units * max(0, counts.units - FEW_UNITS)
     busy = min(counts.blocks, rates.multiprocessors)
     cycles = counts.blocks / busy / rates.clock

@@ -118,7 +118,7 @@ def counts_of(box: Box, shared: tuple[float, float] | None = None) -> Counts:
 
 
 def _run_ends(box: Box, gathers: float) -> float:
-    """Return the warps' words that hold ends of runs: boxes in between of those that runs begin and end in have none."""
+    """Return the warps' words that hold ends of runs: boxes in which none begins and ends have none."""
     last = box.boxed[box.y_run[-1]]
     boxes = ceil_div(box.axes[last][0], box.chunks[last])
     runs = box.volume / math.prod(box.extents[b] for b in box.y_run)
@@ -165,7 +165,8 @@ def wavefronts_per_request(box: Box) -> tuple[float, float]:
         at = coordinates(box.read.thread, axes + 1, SAMPLED_THREADS)
         places = shared_places(box, at[:, :axes]) + at[:, axes] * UNIT
     else:
-        places = shared_places(box, coordinates(box.read.thread, axes, SAMPLED_THREADS * box.read.unit)[:: box.read.unit])
+        at = coordinates(box.read.thread, axes, SAMPLED_THREADS * box.read.unit)[:: box.read.unit]
+        places = shared_places(box, at)
     return _mean_over_warps(places[:, None], lambda lanes: _wavefronts(lanes, box.shared_unit)), loads
 
 
