@@ -123,7 +123,7 @@ def test_the_fastest_box_is_counted_exactly() -> None:
     assert box is not None
     counts = exact_counts(box)
     heading, *lines = str(PATCHES).split("\n\n")[-1].splitlines()
-    assert heading == "permute 1 x 1 x 16 x 14 x 14 x 3 counts exactly (per request: found/ideal)"
+    assert heading == "permute 1 x 1 x 8 x 14 x 14 x 3 counts exactly (per request: found/ideal)"
     assert [line.split()[:3] for line in lines] == [
         [*field.name.split("_"), f"{getattr(counts, field.name).requests:,}"] for field in fields(counts)
     ]

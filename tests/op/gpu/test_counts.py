@@ -25,8 +25,11 @@ def test_a_plain_box_by_hand() -> None:
     assert (counts.blocks, counts.warps) == (1024, 8)
     assert (counts.x_run, counts.y_run) == (128, 128)
     assert counts.x_sectors == counts.y_sectors == counts.covered == 1.0
-    assert counts.shifted_reads == counts.shifted_writes == counts.run_ends == counts.permutes == counts.setup == 0
-    assert (counts.read_waits, counts.gather_waits, counts.write_waits) == (1, 1, 0)
+    assert counts.stored_sectors == counts.gaps == 1.0
+    assert counts.read_windows == counts.permutes == counts.setup == 0
+    assert (counts.read_waits, counts.gather_waits, counts.units) == (1, 1, 2)
+    # 8 warps read, store, gather 4 elements and write, once.
+    assert counts.accesses == 8 * (1 + 1 + 4 + 1)
     assert counts.resident == 8  # of 256 threads each
     # 8 requests each: reads of 4 wavefronts, stores of 4, 4 loads of 8 per unit, writes of 4.
     assert counts.wavefronts == 8 * (4 + 4 + 4 * 8 + 4)
@@ -43,9 +46,10 @@ def test_a_plain_box_by_hand() -> None:
         ({"direct": True}, "read_waits", 1),
         ({"most_threads": 64}, "gather_waits", 4),
         ({"most_threads": 64}, "resident", 32),
-        ({"x": 4, "read_shifted": True}, "shifted_reads", 8),
-        ({"y": 4, "write_shifted": True}, "shifted_writes", 8),
-        ({"y": 4, "write_shifted": True}, "run_ends", 8),
+        ({"most_threads": 64}, "units", 8),
+        ({"axes": ((1024, 8192, 4), (1024, 8, 4096))}, "gaps", 2),
+        ({"chunks": (3, 32)}, "stored_sectors", (12 + 28) / 12),
+        ({"x": 4, "mirrored": True}, "read_windows", 9),  # 32 runs of 9 units of 16 bytes
     ],
     ids=str,
 )
@@ -78,7 +82,7 @@ def test_wavefronts_that_are_given_are_taken() -> None:
 @settings(max_examples=100)
 def test_shared_wavefronts_are_those_of_the_launch_where_every_thread_is_alike(box: Box) -> None:
     """Of boxes that a block of few threads moves in one step: nothing is sampled."""
-    whole = box.write.threads <= 128 and box.write.steps == 1 and not box.write.run_units
+    whole = box.write.threads <= 128 and box.write.steps == 1 and not box.write.windows
     if not whole or box.direct or box.reads_runs or box.writes_runs or any(box.edges):
         return
     _, loads = wavefronts_per_request(box)
@@ -104,8 +108,8 @@ def test_counts_are_within_reason_for_any_box(box: Box) -> None:
     assert (counts.y_sectors - 1) * counts.y_run <= 31 + ROUNDING
     assert counts.wavefronts >= nbytes / 128
     assert min(counts.read_waits, counts.gather_waits) >= 1
-    assert (counts.write_waits > 0) == box.writes_runs
-    assert counts.shifted_reads >= box.reads_runs * nbytes / UNIT / 32
+    assert counts.stored_sectors >= 1
+    assert counts.read_windows >= box.reads_runs * nbytes / UNIT / 32
 
 
 @given(BOXES)
@@ -116,7 +120,7 @@ def test_threads_gather_every_element_of_a_step_from_a_place_of_its_own(box: Box
     assert (first >= 0).all()
     assert (first < np.array(box.extents)).all()
     assert np.array_equal(gathered(box, 5), first[:5])
-    if not box.write.run_units:
+    if not box.write.windows:
         places = shared_places(box, first)
         assert len(np.unique(places)) == places.size
 

@@ -140,14 +140,14 @@ class TestStructures:
         [((12, 128, 64), (0, 2, 1, 3), 2), ((49, 256), (0, 2, 1), 2), ((3, 16, 14, 16, 14), (0, 2, 4, 3, 5, 1), 2)],
         ids=str,
     )
-    def test_300_batch_sizes_take_one_kernel(self, inner: Shape, axes: Shape, element: int, monkeypatch) -> None:
+    def test_300_batch_sizes_take_a_kernel_or_two(self, inner: Shape, axes: Shape, element: int, monkeypatch) -> None:
         compared = []
         monkeypatch.setattr(planner, "choose", lambda *given: compared.append(given) or choose(*given))
         forget()
         batches = range(301, 601)
         sources = {plan(transposition((batch, *inner), axes, element), 0, 0).source for batch in batches}
-        assert len(sources) == 1
-        assert len(compared) < 30  # by what divides the batch, and by the power of two of its size
+        assert len(sources) <= 2  # by the power of two of its size
+        assert len(compared) < 30  # by this, and by what divides it
 
     @given(st.integers(0, 2**32))
     @settings(max_examples=25)
