@@ -4,4 +4,4 @@ from dataclasses import replace
 
 from cornerturn.kernels.production.h200 import H200
 
-OPEN = replace(H200, lone_ragged=(), tile_bytes=1, ragged_tile_bytes=1, weave_units=1, ragged_weave_bytes=0)
+OPEN = replace(H200, lone_ragged=(), tile_bytes=1, ragged_tile_bytes=1)

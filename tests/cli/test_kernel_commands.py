@@ -54,17 +54,6 @@ class TestBuild:
         assert str(cache) in "".join(done.stdout.split())
         assert len(list(cache.iterdir())) == 4
 
-    def test_a_kernel_that_is_a_template_over_shapes_is_compiled_for_all_of_them(
-        self, cache: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        few = [kernel("tile_4"), replace(kernel("weave_4"), instances=kernel("weave_4").instances[:4])]
-        monkeypatch.setattr(kernel_commands, "in_family", lambda family: few)
-        done = run("build", "--family", "production")
-        assert done.exit_code == 0
-        lines = [line.split()[:3] for line in done.stdout.splitlines()]
-        assert lines[:2] == [["tile.cu", "1", "kernel"], ["weave.cu", "4", "kernels"]]
-        assert len(list(cache.iterdir())) == 5
-
     @pytest.mark.skipif(
         unavailable_reason(kernel("cute_row_smem").source) is not None, reason="the CuTe DSL is not installed"
     )

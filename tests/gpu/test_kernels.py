@@ -30,7 +30,7 @@ def test_every_bit_is_right(device: Device, kernel: Kernel, shape: tuple[int, in
         [~np.ascontiguousarray(expected).reshape(-1).view(np.uint8), np.full(GUARD, 0xA5, np.uint8)]
     )
 
-    image, launch = build(kernel.at(rows, cols), device.facts.arch), kernel.launch(rows, cols)
+    image, launch = build(kernel, device.facts.arch), kernel.launch(rows, cols)
     function = device.load(image.cubin, image.symbol, kernel.name)
     with device.upload(x) as x_buffer, device.upload(poison) as y_buffer:
         buffers = {"x": x_buffer, "y": y_buffer}

@@ -47,8 +47,7 @@ NAMES = {
     ),
     "controls": ("copy", "view"),
     "production": (
-        *(f"{kind}_{size}" for kind in ("tile", "ragged", "weave") for size in (1, 2, 4, 8, 16)),
-        *(f"ragged_weave_{size}" for size in (1, 4)),
+        *(f"{kind}_{size}" for kind in ("tile", "ragged") for size in (1, 2, 4, 8, 16)),
         *(f"permute_{size}" for size in (1, 2, 4, 8, 16)),
     ),
 }

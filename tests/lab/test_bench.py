@@ -16,14 +16,11 @@ def ignore(kernel, done):
     pass
 
 
-SHORT = dict.fromkeys((*(f"weave_{size}" for size in (1, 2, 4, 8, 16)), "ragged_weave_1", "ragged_weave_4"), "refused")
-
-
 def test_the_whole_catalogue_is_valid_on_the_emulator():
     results = list(bench_on_emulator(CATALOGUE, (128, 128), "sm_90", ignore))
     assert [result.kernel for result in results] == [entry.name for entry in CATALOGUE]
     not_valid = {result.kernel: result.status for result in results if result.status not in ("valid", "not installed")}
-    assert not_valid == {"view": "not materialised", **SHORT}
+    assert not_valid == {"view": "not materialised"}
 
 
 @pytest.mark.parametrize("shape", [(100, 100), (102, 54), (33, 65), (1, 1), (1, 4096), (4096, 1), (7, 512), (512, 16)])

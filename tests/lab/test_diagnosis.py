@@ -140,7 +140,6 @@ def test_global_memory_comes_before_shared_memory():
         ("ragged_8", (101, 103), "but requests begin or end within sectors: whole ones waste none."),
         ("permute_4", (256, 256), "tile_4 does (at 128 x 128: global load 16/16"),
         ("permute_16", (64, 64), "Nothing is wasted"),
-        ("weave_4", (4, 4096), "Nothing is wasted"),
     ],
 )
 def test_a_production_kernel_is_held_against_those_of_its_element_size(name, shape, said):

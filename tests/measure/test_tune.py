@@ -110,11 +110,11 @@ class TestCandidates:
                 assert len(made) >= len(profiles) - 1  # a ragged table has no small tiles by default
 
     @pytest.mark.parametrize("element", ELEMENT_SIZES)
-    @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small", "short axis"])
+    @pytest.mark.parametrize("name", ["aligned", "aligned, small", "ragged", "ragged, small"])
     def test_a_sample_is_right_on_the_emulator(self, name: str, element: int) -> None:
         profiles = [profile for stage in kind(name).stages for profile in stage(OPEN, element)]
         rows, cols = (160, 192) if element <= 2 else (80, 96)  # more than one tile, and the last one not full
-        shapes = {"aligned": (rows, cols), "ragged": (rows - 3, cols + 3), "short axis": (rows, 3)}
+        shapes = {"aligned": (rows, cols), "ragged": (rows - 3, cols + 3)}
         case = Case(shapes[name.removesuffix(", small")], (1, 0))
         for profile in profiles[element % 3 :: 1 + len(profiles) // 2]:
             # One block is enough, so that the tile tried is the one taken.
@@ -124,7 +124,7 @@ class TestCandidates:
 
 class TestProblems:
     def test_the_default_solves_each_kind_by_what_the_kind_decides(self) -> None:
-        kernels = {"aligned": "tile<{}, ", "ragged": "tile<{}, ", "short axis": "weave<{}, "}
+        kernels = {"aligned": "tile<{}, ", "ragged": "tile<{}, "}
         for element, decided in decisions(ELEMENT_SIZES):
             problems = decided.problems(element, SCALE, OPEN)
             assert len(problems) == len(decided.cases(element, SCALE))
@@ -178,7 +178,7 @@ class TestChoice:
     def test_where_nothing_is_faster_the_default_stays(self) -> None:
         profile, choices = tune(OPEN, ELEMENT_SIZES, SCALE, FakeBench(), ignore)
         assert profile == OPEN
-        assert len(choices) == len(decisions(ELEMENT_SIZES)) == 26
+        assert len(choices) == len(decisions(ELEMENT_SIZES)) == 21
         assert all(choice.chosen == choice.default and choice.gain == 0 for choice in choices)
 
     @pytest.mark.parametrize(
@@ -188,7 +188,6 @@ class TestChoice:
             ("tile<2, 64, 32, 4, 64, true, 0", 2, "aligned, small", "64x32x4, 64 threads, wide reads"),
             ("tile<2, 64, 64, 4, 64, false, 2", 2, "ragged", "64x64x4, 64 threads, 16 resident"),
             ("tile<8, 16, 32, 1, 128, false, 2", 8, "ragged, small", "16x32x1, 128 threads, wide reads, 8 resident"),
-            ("weave<2, 3, 256", 2, "short axis", "256 threads"),
         ],
     )
     def test_what_is_faster_is_chosen_and_made(self, entry: str, element: int, name: str, chosen: str) -> None:
@@ -247,7 +246,7 @@ class TestChoice:
     @pytest.mark.parametrize("fault", ["does not run", "is wrong"])
     def test_a_default_that_cannot_stay_is_replaced(self, fault: str) -> None:
         def faulty(production: Production, _: Problem) -> bool:
-            return production.entry.startswith("weave<4, 3, 128")
+            return production.entry.startswith("tile<4, 64, 64, 4, 256, false, 2")
 
         bench = FakeBench()
         if fault == "is wrong":
@@ -255,9 +254,8 @@ class TestChoice:
         else:
             bench.speed = lambda production, problem: None if faulty(production, problem) else 1e-6
         profile, choices = tune(OPEN, [4], SCALE, bench, ignore)
-        assert profile.weave_threads[4] in (64, 256)
-        choice = choices[-1]
-        assert (choice.default_seconds, choice.gain) == (None, None)
+        assert profile.ragged[4] != OPEN.ragged[4]
+        assert any((choice.default_seconds, choice.gain) == (None, None) for choice in choices)
 
     def test_problems_that_have_no_room_are_left_out(self) -> None:
         bench = FakeBench(room=SCALE.large)
@@ -274,17 +272,17 @@ class TestChoice:
         done = [made + part for made, _, part in told]
         assert done == sorted(done)
         assert all(0 <= part < 1 for _, _, part in told)
-        assert (told[0][1], told[-1][1]) == ("1 bytes, aligned", "16 bytes, short axis")
+        assert (told[0][1], told[-1][1]) == ("1 bytes, aligned", "16 bytes, ragged, small")
 
     def test_figures_of_a_choice(self) -> None:
-        bench = favouring("weave<2, 3, 256", 0.5e-6)
-        choice = tune(OPEN, [2], SCALE, bench, ignore)[1][-1]
-        assert (choice.default, choice.chosen) == ("128 threads", "256 threads")
+        bench = favouring("tile<2, 64, 64, 4, 64, false, 2", 0.5e-6)
+        choice = next(one for one in tune(OPEN, [2], SCALE, bench, ignore)[1] if one.kind == "ragged")
+        assert (choice.default, choice.chosen) == ("128x64x4, 256 threads, 5 resident", "64x64x4, 64 threads")
         assert choice.to_json() == {
-            "kind": "short axis",
+            "kind": "ragged",
             "element": 2,
-            "default": "128 threads",
-            "chosen": "256 threads",
+            "default": choice.default,
+            "chosen": choice.chosen,
             "default_seconds": pytest.approx(3e-6),
             "seconds": pytest.approx(2e-6),
             "copy_seconds": pytest.approx(1.5e-6),
@@ -293,7 +291,7 @@ class TestChoice:
             "roof_share": pytest.approx(0.75),
             "gain": pytest.approx(0.5),
         }
-        assert choice.nbytes == 2 * sum(problem_of(case, 2).nbytes for case in kind("short axis").cases(2, SCALE))
+        assert choice.nbytes == 2 * sum(problem_of(case, 2).nbytes for case in kind("ragged").cases(2, SCALE))
 
 
 @pytest.fixture
@@ -350,7 +348,7 @@ class TestTarget:
 
 def test_what_is_tuned_is_part_of_the_profile() -> None:
     """What a tuned device has of its own; all else is that of an H200."""
-    tuned_tables = {"aligned", "ragged", "groups", "weave_threads"}
+    tuned_tables = {"aligned", "ragged", "groups"}
     assert (
         set(tuned._entry(H200, 16)) - {"group"} == tuned_tables - {"groups"} <= {each.name for each in fields(Profile)}
     )

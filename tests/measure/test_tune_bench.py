@@ -10,7 +10,6 @@ import pytest
 from cornerturn.errors import CompileError, DeviceError
 from cornerturn.gpu import DeviceFacts
 from cornerturn.kernels.production.device_code import Production
-from cornerturn.kernels.production.h200 import H200
 from cornerturn.measure import tune_bench
 from cornerturn.measure.cases import Case
 from cornerturn.measure.tune import Scale, identity, problem_of
@@ -280,9 +279,9 @@ class TestEngine:
         def bench(where, scale):
             assert where is device
             scales.append(scale)
-            return favouring("weave<8, 3, 64")
+            return favouring("tile<8, 32, 32, 1, 64, true, 0")
 
         monkeypatch.setattr(tune_bench, "DeviceBench", bench)
         list(tune_device(device, [8], ignore))
         assert scales == [Scale.of(1 << 20, 8)]
-        assert tuned.profile_of(device.facts).weave_threads == {**H200.weave_threads, 8: 64}
+        assert tuned.profile_of(device.facts).aligned[8][0].threads == 64

@@ -35,7 +35,7 @@ from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_sour
 def build(
     context: click.Context, families: tuple[str, ...], archs: tuple[str, ...], moves: list[Case], element_bytes: int
 ) -> None:
-    """Compile kernels into the cache, for every shape or for moves.
+    """Compile kernels into the cache, of the catalogue or for moves.
 
     Without --family and --move, the whole catalogue is compiled, but for what needs a compiler that is not installed.
 
@@ -47,7 +47,7 @@ def build(
     cache = Cache(cache_folder())
     if not cache.info().writable:
         raise UsageError(f"the cache {cache.folder} is not writable: set CORNERTURN_CACHE to a folder that is")
-    sources = dict.fromkeys(source for entry in entries if isinstance(entry, Kernel) for source in entry.sources)
+    sources = dict.fromkeys(entry.source for entry in entries if isinstance(entry, Kernel))
     kernels: dict[tuple[str, str, str], int] = {}
     lacking: MissingExtraError | None = None
     compiled = 0

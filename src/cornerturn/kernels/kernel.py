@@ -1,7 +1,7 @@
 """The nouns of the catalogue: where a kernel comes from, what it accepts and how it is launched."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -115,8 +115,6 @@ class Kernel:
         launch: ``launch(rows, cols)``, the launch for an x of rows x cols.
         refuses: ``refuses(rows, cols)``, the rule that the shape breaks, or None when the kernel accepts it.
         lesson: one sentence: what changed against the kernel's predecessor and what that does to the counts.
-        instance: ``instance(rows, cols)``, the entry for a shape, where the kernel is a template over shapes.
-        instances: all entries that some shape takes, for such a kernel.
     """
 
     name: str
@@ -127,20 +125,6 @@ class Kernel:
     launch: Callable[[int, int], Launch]
     refuses: Callable[[int, int], str | None]
     lesson: str
-    instance: Callable[[int, int], str] | None = None
-    instances: tuple[str, ...] = ()
-
-    def at(self, rows: int, cols: int) -> "Kernel":
-        """Return the kernel as it is compiled for an x of rows x cols, a shape that it accepts."""
-        return self if self.instance is None else self._as(self.instance(rows, cols))
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """What must be compiled to have the kernel for every shape."""
-        return tuple(self._as(entry).source for entry in self.instances) or (self.source,)
-
-    def _as(self, entry: str) -> "Kernel":
-        return replace(self, entry=entry, source=replace(self.source, entries=(entry,)))
 
 
 @dataclass(frozen=True)

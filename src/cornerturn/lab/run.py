@@ -140,7 +140,7 @@ def _emulate(
     launch = launch_of(kernel, *x.shape)
     memory = Memory()
     bound = {"x": memory.bind(x, name="x", writable=False), "y": memory.bind(y, name="y", written=False)}
-    image = build(kernel.at(*x.shape), arch)
+    image = build(kernel, arch)
     emulation = emulate(
         image.ptx,
         image.symbol,
@@ -173,7 +173,7 @@ def run_on_gpu(kernel: Kernel, x: NDArray[Any], device: Device, plan: TimingPlan
     words = _words_for(kernel, x)
     launch = launch_of(kernel, *words.shape)
     expected = expected_output(kernel, words)
-    image = build(kernel.at(*words.shape), device.facts.arch)
+    image = build(kernel, device.facts.arch)
     function = device.load(image.cubin, image.symbol, kernel.name)
     with device.upload(words) as x_buffer, device.upload(poison(expected)) as y_buffer:
         arguments = _arguments(launch, {"x": x_buffer, "y": y_buffer})

@@ -22,9 +22,8 @@ from cornerturn.kernels.production.profile import Profile
 from cornerturn.kernels.production.tile import HALO, WIDE_BYTES
 from cornerturn.kernels.production.tile_shape import MAX_RESIDENT_THREADS, TileShape
 from cornerturn.measure.cases import Case
-from cornerturn.op.gpu.candidates import Candidate, by_tile, by_weave
+from cornerturn.op.gpu.candidates import Candidate, by_tile
 from cornerturn.op.gpu.move import Move
-from cornerturn.op.gpu.tuned import WEAVE_THREADS
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import c_order
 
@@ -321,11 +320,6 @@ def _group_stage(profile: Profile, element: int) -> Iterator[Profile]:
         yield replace(profile, groups=others | ({element: group} if group else {}))
 
 
-def _weave_stage(profile: Profile, element: int) -> Iterator[Profile]:
-    for threads in WEAVE_THREADS:
-        yield _with(profile, "weave_threads", element, threads)
-
-
 def _with(profile: Profile, table: str, element: int, value: object) -> Profile:
     changed: dict[str, Any] = {table: {**getattr(profile, table), element: value}}
     return replace(profile, **changed)
@@ -374,11 +368,6 @@ def _ragged_small(element: int, scale: Scale) -> list[Case]:
     ]
 
 
-def _short_axis(element: int, scale: Scale) -> list[Case]:
-    long = scale.large // (4 * element)
-    return [Case((long, 3), (1, 0)), Case((3, long), (1, 0)), Case((long // 2, 8), (1, 0))]
-
-
 def _show_tile(shape: TileShape) -> str:
     parts = [f"{shape.rows}x{shape.cols}x{shape.micro_rows}", f"{shape.threads} threads"]
     parts += ["wide reads"] if shape.wide else []
@@ -413,8 +402,5 @@ KINDS = (
         "ragged", by_tile, _ragged, (_tile_stage("ragged", True), _refine_stage("ragged")), _show_tiles("ragged", True)
     ),
     Kind("ragged, small", by_tile, _ragged_small, (_tile_stage("ragged", False),), _show_tiles("ragged", False)),
-    Kind(
-        "short axis", by_weave, _short_axis, (_weave_stage,), lambda profile, e: f"{profile.weave_threads[e]} threads"
-    ),
 )
 """Every decision; those further down build on those above."""

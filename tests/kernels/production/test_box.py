@@ -179,7 +179,10 @@ def test_a_block_is_whole_warps_that_hold_all_at_work(box: Box) -> None:
 @given(BOXES)
 @settings(max_examples=150)
 def test_runs_are_contiguous_and_boxes_cover_the_array(box: Box) -> None:
-    for run, side, length, step in ((box.x_run, 1, box.x_length, box.x_step), (box.y_run, 2, box.y_length, box.element)):
+    for run, side, length, step in (
+        (box.x_run, 1, box.x_length, box.x_step),
+        (box.y_run, 2, box.y_length, box.element),
+    ):
         hop = step
         for b in run:
             assert box.axes[box.boxed[b]][side] == hop

@@ -7,7 +7,7 @@ from cornerturn.kernels.grid import cols_in_fours
 from cornerturn.kernels.kernel import CudaSource, Launch
 from cornerturn.kernels.production.axes import MAX_EXTENT
 from cornerturn.kernels.production.device_code import Production
-from cornerturn.kernels.production.entry import axes_of, kernel, templated
+from cornerturn.kernels.production.entry import axes_of, kernel
 
 SOURCES = {entry: CudaSource("k.cu", "", (entry,)) for entry in ("k<1>", "k<2>")}
 ROOMY = (5, 8)
@@ -44,11 +44,3 @@ def test_an_entry_lays_the_kernel_over_any_shape():
 def test_an_entry_refuses_by_its_own_rules_and_what_cannot_be_numbered(rows: int, cols: int, refusal: str | None):
     said = kernel("k", 4, lay, (cols_in_fours,), "Teaches.").refuses(rows, cols)
     assert said == refusal or (said and refusal and said.endswith(refusal))
-
-
-def test_a_template_has_an_instance_by_shape():
-    entry = templated("k", 4, lay, (), "Teaches.", ((6, 8), (5, 8)))
-    assert entry.entry == "k<1>"
-    assert entry.instances == ("k<1>", "k<2>")
-    assert entry.instance is not None
-    assert [entry.instance(rows, 8) for rows in (4, 7)] == ["k<1>", "k<2>"]

@@ -10,7 +10,7 @@ from cornerturn.kernels.production.h200 import H200
 from cornerturn.lab.counts import count
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.run import run_emulated
-from cornerturn.op.gpu.candidates import by_tile, by_weave
+from cornerturn.op.gpu.candidates import by_tile
 from cornerturn.op.gpu.move import Move
 from cornerturn.op.problem import canonical
 
@@ -54,12 +54,6 @@ def test_ragged_stores_are_whole_sectors_but_for_the_ends_of_rows(element: int) 
 
 
 @pytest.mark.parametrize("element", ELEMENT_SIZES)
-@pytest.mark.parametrize("shape", [(5, 4096), (4096, 5)], ids=str)
-def test_woven_stores_are_whole_requests(element: int, shape: tuple[int, int]) -> None:
-    assert per_request(f"weave_{element}", shape)["global store"] == (16, 16)
-
-
-@pytest.mark.parametrize("element", ELEMENT_SIZES)
 def test_permute_wastes_no_sector(element: int) -> None:
     counted = per_request(f"permute_{element}", (256, 256))
     assert counted["global load"] == counted["global store"] == (16, 16)
@@ -85,16 +79,6 @@ def test_every_accepted_shape_is_right_to_the_last_bit(each: Kernel) -> None:
         ("ragged_1", 1, 1, None),
         ("ragged_8", 1, MAX_EXTENT, None),
         ("ragged_8", 1, MAX_EXTENT + 1, f"rows and cols must be at most {MAX_EXTENT}"),
-        ("weave_4", 17, 64, "rows or cols must be 2 to 16: got 17 x 64"),
-        ("weave_4", 1, 64, "rows or cols must be 2 to 16: got 1 x 64"),
-        ("weave_4", 3, 66, "cols must be a multiple of 4: got 66"),
-        ("weave_4", 66, 3, "rows must be a multiple of 4: got 66"),
-        ("weave_4", 16, 3, None),  # its rows are whole units, its columns are not
-        ("weave_1", 3, 16, None),
-        ("weave_16", 7, 7, None),
-        ("weave_16", 16, 2**28, f"rows * cols must be at most {2**31 - 1}"),
-        ("ragged_weave_4", 17, 64, "rows or cols must be 2 to 16: got 17 x 64"),
-        ("ragged_weave_4", 3, 66, None),
         ("permute_1", 128, 128, None),
         ("permute_1", 64, 128, "rows and cols must be multiples of 64 above it"),
         ("permute_4", 256, 40, "rows and cols must be multiples of 16 above it"),
@@ -103,26 +87,6 @@ def test_every_accepted_shape_is_right_to_the_last_bit(each: Kernel) -> None:
 def test_a_refusal_names_the_rule(name: str, rows: int, cols: int, rule: str | None) -> None:
     broken = kernel(name).refuses(rows, cols)
     assert broken == rule or (broken is not None and rule is not None and broken.startswith(rule))
-
-
-@pytest.mark.parametrize("each", PRODUCTION, ids=lambda each: each.name)
-def test_a_shape_takes_the_entry_or_one_of_the_instances(each: Kernel) -> None:
-    for shape in [*SHAPES, (8192, 8192), (2**20, 16), (4, 2**20)]:
-        if each.refuses(*shape) is None:
-            compiled = each.at(*shape)
-            assert compiled.source.entries == (compiled.entry,)
-            assert compiled.entry in (each.instances or (each.entry,))
-            assert compiled.source in each.sources
-            assert compiled.refuses(*shape) is None
-
-
-def test_kernels_for_short_sides_have_an_instance_for_each() -> None:
-    for name in (*(f"weave_{element}" for element in ELEMENT_SIZES), "ragged_weave_1", "ragged_weave_4"):
-        each = kernel(name)
-        assert len(set(each.sources)) == 30
-        assert each.at(3, 4096).entry != each.at(4096, 3).entry != each.at(4096, 5).entry
-    others = [each for each in PRODUCTION if "weave" not in each.name]
-    assert all(len(each.sources) == 1 for each in others)
 
 
 def as_bytes(launch: Launch) -> tuple[object, ...]:
@@ -135,10 +99,6 @@ def as_bytes(launch: Launch) -> tuple[object, ...]:
     [
         ("tile", ELEMENT_SIZES, 8192, 8192),
         ("ragged", ELEMENT_SIZES, 8191, 8193),
-        ("weave", ELEMENT_SIZES, 3, 2**24),
-        ("weave", ELEMENT_SIZES, 2**24, 3),
-        ("ragged_weave", (1, 4), 3, 2**24 + 1),
-        ("ragged_weave", (1, 4), 2**24 + 1, 3),
     ],
 )
 def test_transpose_launches_the_same(kind: str, elements: tuple[int, ...], rows: int, cols: int) -> None:
@@ -147,7 +107,7 @@ def test_transpose_launches_the_same(kind: str, elements: tuple[int, ...], rows:
         each = kernel(f"{kind}_{element}")
         strides = (element, cols * element), (rows * element, element)
         move = Move.of(canonical(element, (cols, rows), *strides), 0, 0)
-        [candidate] = by_weave(move, H200) if "weave" in kind else by_tile(move, H200)
+        [candidate] = by_tile(move, H200)
         planned = candidate.make()
-        assert planned.entry == each.at(rows, cols).entry
+        assert planned.entry == each.entry
         assert as_bytes(planned.launch) == as_bytes(each.launch(rows, cols))

@@ -13,7 +13,7 @@ from cornerturn.kernels.grid import SHARED_BYTES
 from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.axes import MAX_BLOCKS
 from cornerturn.kernels.production.h200 import H200
-from cornerturn.op.gpu.candidates import CANDIDATES, MOST_STEPS, by_permute, by_tile, by_weave
+from cornerturn.op.gpu.candidates import CANDIDATES, MOST_STEPS, by_permute, by_tile
 from cornerturn.op.gpu.move import Move
 from cornerturn.op.gpu.plan import choose
 from cornerturn.op.problem import Problem, canonical
@@ -56,17 +56,17 @@ SPECIAL: list[tuple[Shape, Shape, tuple[str, ...]]] = [
     ((255, 256), (1, 0), ("tile<2, 32, 64, 2, 128, true, 2",)),
     ((3, 64, 96), (0, 2, 1), ("tile<2",)),
     ((64, 3, 128, 64), (3, 2, 1, 0), ("tile<2, 64, 64, 4, 128, true, 0, false, 2",)),
-    ((1600, 3), (1, 0), ("tile<2", "weave<2, 3, 128, false")),
-    ((3, 1600), (1, 0), ("tile<2", "weave<2, 3, 128, true")),
-    ((2, 4096), (1, 0), ("tile<2", "weave<2, 2, 128, true")),
-    ((17, 1600), (1, 0), ("tile<2", "weave<2, 17, 128, true")),
-    ((1600, 31), (1, 0), ("tile<2", "weave<2, 31, 64, false")),
-    ((1001, 4), (1, 0), ("tile<2", "ragged_weave<2, 4, 128, false, true, 2")),
-    ((5, 5), (1, 0), ("tile<2", "ragged_weave<2, 5, 32, true, false, 0")),
+    ((1600, 3), (1, 0), ("tile<2",)),
+    ((3, 1600), (1, 0), ("tile<2",)),
+    ((2, 4096), (1, 0), ("tile<2",)),
+    ((17, 1600), (1, 0), ("tile<2",)),
+    ((1600, 31), (1, 0), ("tile<2",)),
+    ((1001, 4), (1, 0), ("tile<2",)),
+    ((5, 5), (1, 0), ("tile<2",)),
     ((2, 64, 16, 128), (0, 2, 1, 3), ()),  # rows stay whole
-    ((16777217, 3), (1, 0), ("tile<2", "ragged_weave<2, 3, 128, false, true, 2")),
-    ((3, 9000001), (1, 0), ("tile<2", "ragged_weave<2, 3, 128, true, false, 0")),
-    ((64, 3, 511, 511), (0, 2, 3, 1), ("tile<2", "ragged_weave<2, 3, 128, true, false, 2")),
+    ((16777217, 3), (1, 0), ("tile<2",)),
+    ((3, 9000001), (1, 0), ("tile<2",)),
+    ((64, 3, 511, 511), (0, 2, 3, 1), ("tile<2",)),
     ((8192, 8192), (1, 0), ("tile<2, 64, 64, 2, 256, true, 0, false, 0, 2, 1",)),
     ((256, 256, 256), (2, 1, 0), ("tile<2, 64, 64, 4, 128, true, 0, false, 1",)),
     ((255, 256, 320), (2, 1, 0), ("tile<2, 128, 64, 4, 256, true, 2, false, 0",)),
@@ -82,7 +82,7 @@ SPECIAL: list[tuple[Shape, Shape, tuple[str, ...]]] = [
 @pytest.mark.parametrize(("shape", "axes", "kernels"), SPECIAL, ids=str)
 def test_the_special_kernels_of_a_move(shape: Shape, axes: Shape, kernels: tuple[str, ...]) -> None:
     move = move_of(shape, axes, 2)
-    found = [candidate for by in (by_tile, by_weave) for candidate in by(move, OPEN)]
+    found = list(by_tile(move, OPEN))
     for candidate, kernel in zip(found, kernels, strict=True):
         assert candidate.make().entry.startswith(kernel)
         assert candidate.box is candidate.counts is None
@@ -94,13 +94,6 @@ def test_the_special_kernels_of_a_move(shape: Shape, axes: Shape, kernels: tuple
     [
         (by_tile, {"tile_bytes": 1024}, (256, 512)),
         (by_tile, {"ragged_tile_bytes": 1024}, (257, 512)),
-        (by_weave, {"weave_units": 1000}, (1600, 3)),
-        (by_weave, {"weave_longest": 2}, (1600, 3)),
-        (by_weave, {"deinterleave_limit": {2: 5}}, (1600, 6)),
-        (by_weave, {"interleave_limit": {2: 5}}, (6, 1600)),
-        (by_weave, {"ragged_weave_bytes": 1 << 20}, (1601, 3)),
-        (by_weave, {"ragged_deinterleave_limit": {2: 2}}, (1601, 3)),
-        (by_weave, {"ragged_interleave_limit": {2: 2}}, (3, 1601)),
     ],
     ids=str,
 )
@@ -127,7 +120,7 @@ def test_any_move_has_boxes_that_can_be_launched(shape: Shape, axes: Shape, kern
 
 
 def test_the_general_kernel_is_one_of_all() -> None:
-    assert set(CANDIDATES) == {by_tile, by_weave, by_permute}
+    assert set(CANDIDATES) == {by_tile, by_permute}
 
 
 @pytest.mark.parametrize("nbytes", [H200.keep_bytes // 2, H200.keep_bytes])

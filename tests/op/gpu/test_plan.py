@@ -11,11 +11,14 @@ from cornerturn.errors import UsageError
 from cornerturn.kernels.grid import SHARED_BYTES
 from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.axes import MAX_BLOCKS
+from cornerturn.kernels.production.box import Box
 from cornerturn.kernels.production.h200 import H200
+from cornerturn.kernels.production.permute import permute, relaunched
 from cornerturn.op.gpu import plan as planner
 from cornerturn.op.gpu.plan import choose, forget, plan
 from cornerturn.op.problem import Problem, canonical
 
+from ...any_box import any_axes
 from ...emulated_move import moved_axes, run
 
 Shape = tuple[int, ...]
@@ -125,13 +128,6 @@ def test_more_blocks_than_a_launch_has_are_refused() -> None:
         plan(transposition((1 << 30, 1 << 21), (1, 0), 16), 0, 0)
 
 
-def test_no_weave_needs_more_shared_memory_than_any_kernel_gets() -> None:
-    profile = replace(H200, weave_threads=dict.fromkeys(ELEMENT_SIZES, 256), weave_units=1)
-    for short in range(2, 17):
-        for candidate in choose(transposition((short, 4096), (1, 0), 4), 0, 0, profile).candidates:
-            assert candidate.make().launch.shared_bytes <= SHARED_BYTES
-
-
 class TestStructures:
     """A move whose structure is known is planned without comparing candidates."""
 
@@ -160,6 +156,27 @@ class TestStructures:
         for long in rng.sample([65, 67, 71, 73, 79, 95, 97, 99, 101, 105], 2):
             shape = (*inner[:place], long, *inner[place:])
             run(plan(transposition(shape, axes, element), 0, 0), shape, axes, element)
+
+    @given(st.integers(0, 2**32))
+    @settings(max_examples=40)
+    def test_what_is_not_in_a_structure_is_not_in_the_code(self, seed: int) -> None:
+        """The kernel of one move serves another one: its text is what the other would be compiled from."""
+        rng = random.Random(seed)
+        element = rng.choice(ELEMENT_SIZES)
+        forget()
+        with pytest.MonkeyPatch.context() as patch:
+            laid: list[Box] = []
+            patch.setattr(planner, "relaunched", lambda kernel, box: laid.append(box) or relaunched(kernel, box))
+            axes = any_axes(rng, element, 1 << 20)
+            for _ in range(6):
+                problem = canonical(element, *zip(*reversed(axes), strict=True))
+                production = plan(problem, 0, 0)
+                if laid:
+                    assert production.source == permute(laid.pop()).source
+                place = rng.choice(range(len(axes))[-2:])
+                extent, step_in, step_out = axes[place]
+                longer, spread = extent + rng.choice((1, 2, 16)), element * rng.choice((0, 0, 1, 4))
+                axes = (*axes[:place], (longer, step_in + spread, step_out), *axes[place + 1 :])
 
     @pytest.mark.parametrize(
         ("shape", "longer", "axes", "element"),

@@ -32,7 +32,6 @@ TUNED = replace(
     aligned={**H200.aligned, 4: (TileShape(32, 64, 4, 128, wide=False), TileShape(32, 32, 4, 64))},
     ragged={**H200.ragged, 4: (TileShape(64, 32, 2, 128, resident=7),)},
     groups={**H200.groups, 4: (4, 16)},
-    weave_threads={**H200.weave_threads, 4: 256},
 )
 
 
@@ -144,14 +143,11 @@ class TestDamage:
             {"ragged": [_tile(rows=8, threads=32)]},
             {"group": [0, 4]},
             {"group": 4},
-            {"weave_threads": 100},
-            {"weave_threads": None},
             {"more": 1},
         ],
     )
     def test_what_breaks_a_rule(self, changes: dict[str, Any]) -> None:
         store(DEVICE, TUNED, [4])
-        assert _changed() == _changed(weave_threads=256)
         tiles_path(DEVICE).write_text(json.dumps(_changed(**changes)))
         assert profile_of(DEVICE) == H200
 
@@ -178,4 +174,3 @@ def assert_takes(profile: Profile) -> None:
     for element in ELEMENT_SIZES:
         assert not any(shape.broken_rule(element) for shape in profile.aligned[element])
         assert not any(shape.broken_rule(element, HALO) for shape in profile.ragged[element])
-        assert profile.weave_threads[element] in tuned.WEAVE_THREADS

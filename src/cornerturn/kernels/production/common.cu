@@ -175,14 +175,14 @@ __device__ void load_elements(const u8* p, i64 pitch, int first, int last, int w
 }
 
 // Write a window, the 16 bytes of y at p, from bytes that lie in shared memory in units: `unit(i)` is the address of
-// unit i, and the window begins `at` bytes after unit 0; SHIFTED: within a unit. Only elements [0, count) of its row are
+// unit i, and the window begins `at` bytes after unit 0. Only elements [0, count) of its row are
 // the kernel's to write; the window's first is element `first`.
-template <int E, bool SHIFTED, class Place, class Index>
+template <int E, class Place, class Index>
 __device__ void emit_window(u8* p, const Place& unit, int at, Index first, Index count) {
     constexpr int V = UNIT / E;
     if (first >= 0 && first + V <= count) {
         const Unit low = *unit(at / UNIT);
-        emit(p, SHIFTED ? funnel<E>(low, *unit((at + UNIT - 1) / UNIT), at % UNIT) : low);
+        emit(p, funnel<E>(low, *unit((at + UNIT - 1) / UNIT), at % UNIT));
     } else if (first + V > 0 && first < count) {
 #pragma unroll 1
         for (int k = int(max(-first, Index(0))); k < int(min(count - first, Index(V))); ++k) {

@@ -33,7 +33,7 @@ class Production:
 
     @property
     def entry(self) -> str:
-        """The template instance, for example ``weave<4, 3, 64, true, 2>``."""
+        """The template instance, for example ``tile<4, 32, 32, 2, 128, true, 0, false, 0, 1, 1, 2>``."""
         return self.source.entries[0]
 
 
@@ -44,19 +44,12 @@ class DeviceCode:
 
     Args:
         name: of the kernel and of its file.
-        builds_on: kernels whose files it takes functions from.
-
-    Example:
-        >>> DeviceCode("weave").entry({"E": 4, "K": 3, "THREADS": 64, "INTERLEAVE": True, "AXES": 2})
-        'weave<4, 3, 64, true, 2>'
     """
 
-    def __init__(self, name: str, *builds_on: str) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
         self.file = f"{name}.cu"
         self.text = read_source(f"production/{self.file}")
-        others = (CudaText(f"{other}.cu", read_source(f"production/{other}.cu")) for other in builds_on)
-        self.preceding = (COMMON, *others)
         found = re.search(_KERNEL.format(name=name), self.text)
         assert found, f"{self.file} declares no template of a kernel {name}"
         self._template = _names(found["template"])
@@ -85,7 +78,7 @@ class DeviceCode:
         Raises:
             TypeError: a name is missing, or the device code has no such name.
         """
-        source = CudaSource(self.file, self.text, (self.entry(template),), self.preceding)
+        source = CudaSource(self.file, self.text, (self.entry(template),), (COMMON,))
         arguments |= {"x": "x", "y": "y"}
         _require(self.name, "parameters", arguments, tuple(self._parameters))
         values = tuple(_value(declared, arguments[name]) for name, declared in self._parameters.items())

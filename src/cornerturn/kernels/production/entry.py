@@ -3,8 +3,7 @@
 The number in a name is the element's size in bytes.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 
 from cornerturn.kernels.grid import Rule, first_broken
 from cornerturn.kernels.kernel import Kernel, Launch
@@ -40,17 +39,6 @@ def kernel(
         launch=launch,
         refuses=first_broken(*rules, _countable),
         lesson=lesson,
-    )
-
-
-def templated(
-    kind: str, element: int, lay: Lay, rules: tuple[Rule, ...], lesson: str, shapes: Sequence[Shape]
-) -> Kernel:
-    """Return the entry of a kernel that is a template over shapes; ``shapes`` has one for each instance."""
-    return replace(
-        kernel(kind, element, lay, rules, lesson, shapes[0]),
-        instance=lambda rows, cols: lay(element, rows, cols).entry,
-        instances=tuple(lay(element, *shape).entry for shape in shapes),
     )
 
 

@@ -3,7 +3,6 @@
 Each value was found by measurement on that device, as docs/performance-notes.md says ("what it took", by number).
 """
 
-from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.profile import Profile, Rates
 from cornerturn.kernels.production.tile_shape import TileShape
 
@@ -49,12 +48,9 @@ H200 = Profile(
     tile_bytes=128,
     ragged_tile_bytes=256,
     lone_ragged=(1,),
-    weave_share=0.99,
     tile_seconds=0.1e-6,
-    weave_seconds=0.3e-6,
     small_tile_share={1: 0.6, 2: 0.8},
     small_bytes=16 << 20,
-    ragged_weave_bytes=16 << 20,
     direct_bytes=8 << 20,
     # Small micro-tiles (1), smaller tiles than those that a first search found (9); wide reads where they pay (7).
     # The second of a size is the fastest at 1024 x 1024, where the first leaves multiprocessors without work.
@@ -96,14 +92,4 @@ H200 = Profile(
     keep_bytes=32 << 20,
     # Wide reads of small elements lose 2 to 5% unless rows begin on what they fetch (7).
     loose_narrow=(1, 2),
-    # Threads from 32 to 512 change weave by less than 0.3% (short axes, below the list).
-    weave_threads=dict.fromkeys(ELEMENT_SIZES, 128),
-    weave_units=128,
-    # Longer records are faster by tiles; odd ones of small elements not, as no tile fits them.
-    weave_longest=31,
-    interleave_limit={1: 16, 2: 16, 4: 16, 8: 16, 16: 8},
-    deinterleave_limit={1: 16, 2: 16, 4: 16, 8: 16, 16: 31},
-    odd_weave_limit={1: 31, 2: 31},
-    ragged_interleave_limit={1: 24, 2: 24, 4: 24, 8: 12},
-    ragged_deinterleave_limit={1: 8, 2: 8, 4: 8, 8: 8},
 )

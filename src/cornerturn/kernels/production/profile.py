@@ -75,10 +75,8 @@ class Profile:
             of y begin anywhere.
         tile_bytes, ragged_tile_bytes: the shortest rows for which they do.
         lone_ragged: element sizes of which that holds for a single matrix alone.
-        weave_share: of the copy's speed, that ``weave`` and ``ragged_weave`` reach.
-        tile_seconds, weave_seconds: that they take longer than a copy, whatever the size.
+        tile_seconds: that they take longer than a copy, whatever the size.
         small_tile_share: the share of tiles, where it is another for arrays below ``small_bytes``.
-        ragged_weave_bytes: the smallest array for which the second does.
         direct_bytes: up to this size, units of y may be gathered from x itself, which saves a wait.
         aligned: tiles where rows of x begin on units and rows of y on sectors; the first is for large problems.
         loose: the same where rows of x do not begin on the 256 bytes of a wide read; without, as ``aligned``.
@@ -88,19 +86,11 @@ class Profile:
             where an element size is missing.
         fitting_threads: the fewest threads of a tile that few rows fill.
         fitting_ragged_units: units of the longest row of x for which a ragged tile that fits it pays; without, any.
-        weave_threads: threads per block of ``weave``.
         enough_blocks: blocks that keep the device busy.
         similar_cost: a tile further down its table must save more than this, or the one above it is taken.
         group_pitch: tiles are numbered in groups where rows lie multiples of this many bytes apart.
         keep_bytes: from this size on, x and y do not fit L2 together, and lines of x are kept there longer.
         loose_narrow: element sizes whose reads are not wide unless rows of x begin on what a wide read fetches.
-        weave_units: units of 16 bytes along the long axis that make a warp of its own worth it.
-        weave_longest: the longest short axis that is looked at.
-        interleave_limit: the longest short axis that ``weave`` makes records of.
-        deinterleave_limit: the longest short axis of which ``weave`` takes records apart.
-        odd_weave_limit: the same for axes of odd length, both ways; without, as above.
-        ragged_interleave_limit: the longest short axis that ``ragged_weave`` makes records of.
-        ragged_deinterleave_limit: the longest short axis of which ``ragged_weave`` takes records apart.
     """
 
     rates: Rates
@@ -109,12 +99,9 @@ class Profile:
     tile_bytes: int
     ragged_tile_bytes: int
     lone_ragged: tuple[int, ...]
-    weave_share: float
     tile_seconds: float
-    weave_seconds: float
     small_tile_share: Mapping[int, float]
     small_bytes: int
-    ragged_weave_bytes: int
     direct_bytes: int
     aligned: Tiles
     loose: Tiles
@@ -123,16 +110,8 @@ class Profile:
     groups: Mapping[int, tuple[int, int]]
     fitting_threads: int
     fitting_ragged_units: Mapping[int, int]
-    weave_threads: Mapping[int, int]
     enough_blocks: int
     similar_cost: float
     group_pitch: int
     keep_bytes: int
     loose_narrow: tuple[int, ...]
-    weave_units: int
-    weave_longest: int
-    interleave_limit: Mapping[int, int]
-    deinterleave_limit: Mapping[int, int]
-    odd_weave_limit: Mapping[int, int]
-    ragged_interleave_limit: Mapping[int, int]
-    ragged_deinterleave_limit: Mapping[int, int]

@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
             if constexpr (HALO == 0) {
                 emit(p, row_of_y[u]);
             } else {
-                emit_window<E, true>(p, [=](int i) { return row_of_y + i; }, at, row, rows);
+                emit_window<E>(p, [=](int i) { return row_of_y + i; }, at, row, rows);
             }
         }
     }

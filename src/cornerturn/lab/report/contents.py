@@ -85,7 +85,7 @@ def _kernel(entry: Kernel | View, rows: int, cols: int, arch: str, step: Advance
         "elementBytes": entry.element_bytes,
         "source": {
             "file": found.text.file,
-            "instance": instance(entry.source, entry.at(rows, cols).entry),
+            "instance": instance(entry.source, entry.entry),
             "first": found.text.first,
             "lines": found.text.lines,
         },

@@ -91,7 +91,7 @@ def scenes(kernel: Kernel, rows: int, cols: int, arch: str = DEFAULT_ARCH) -> Js
     """
     runs = [run_block(kernel, rows, cols, at, arch) for at in _chosen(kernel.launch(rows, cols).grid)]
     moved = [each for run in runs for each in _moved(run)]
-    image = build(kernel.at(rows, cols), arch)
+    image = build(kernel, arch)
     program = parse(image.ptx, image.symbol)
     crossed = cache(partial(_barriers_between, program))
     lists = _Lists()

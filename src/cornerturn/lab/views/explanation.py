@@ -35,7 +35,7 @@ def explanation_view(found: Explanation) -> RenderableType:
         Text(f"{found.kernel.name}, x is {found.rows} x {found.cols}: {grid} blocks of {block} threads", "bold"),
         Text(found.kernel.lesson, "dim"),
         Text(),
-        annotated_source(found.kernel.at(found.rows, found.cols), found.text, found.counts),
+        annotated_source(found.kernel, found.text, found.counts),
         Text(),
         Text(f"Block {found.at[0]},{found.at[1]}, warp {found.warp}", "bold"),
     ]

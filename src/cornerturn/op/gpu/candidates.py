@@ -1,8 +1,8 @@
 """What could solve a move: every kernel with its predicted time.
 
-`by_permute` takes any move. Each other function is one kernel that is faster where it applies: its share of the copy is
-in the `Profile`, by measurement. All have the same signature, so that a kernel is added and removed by one function and
-its place in `CANDIDATES`.
+`by_permute` takes any move. `by_tile` is faster where it applies: its share of the copy is in the `Profile`, by
+measurement. Both have the same signature, so that a kernel is added and removed by one function and its place in
+`CANDIDATES`.
 """
 
 import math
@@ -11,16 +11,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cornerturn.kernels.grid import SHARED_BYTES, ceil_div
-from cornerturn.kernels.production.axes import INDEX_LIMIT, MAX_BLOCKS, MAX_EXTENT, SECTOR, UNIT
+from cornerturn.kernels.production.axes import MAX_BLOCKS, MAX_EXTENT, SECTOR, UNIT
 from cornerturn.kernels.production.box import Box
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.permute import permute
 from cornerturn.kernels.production.profile import Profile
-from cornerturn.kernels.production.ragged_weave import HALO as WEAVE_HALO
-from cornerturn.kernels.production.ragged_weave import ragged_weave
 from cornerturn.kernels.production.tile import HALO, WIDE_BYTES, tile
 from cornerturn.kernels.production.tile_shape import TileShape, fitting_ragged_tiles, fitting_tiles
-from cornerturn.kernels.production.weave import weave
 from cornerturn.op.gpu.boxes import chunks_of, padded
 from cornerturn.op.gpu.cost import Cost, copy_seconds, cost_of
 from cornerturn.op.gpu.counts import Counts, counts_of
@@ -143,32 +140,7 @@ def by_tile(move: Move, profile: Profile) -> Iterator[Candidate]:
     yield _measured(f"tile {shape.rows} x {shape.cols}", move, profile, share / covered, profile.tile_seconds, make)
 
 
-def by_weave(move: Move, profile: Profile) -> Iterator[Candidate]:
-    """Yield the weave for a matrix with one short side, whose records are turned in registers."""
-    if (woven := _woven(move, profile)) is None:
-        return
-    element, short = move.element, woven.short.extent
-    if woven.is_whole:
-        limit = (profile.interleave_limit if woven.interleaves else profile.deinterleave_limit)[element]
-        if short > limit and not (short % 2 and short <= profile.odd_weave_limit.get(element, 0)):
-            return
-        make = partial(weave, element, woven.short, woven.long, woven.outer, woven.threads)
-        yield _measured(f"weave {short}", move, profile, profile.weave_share, profile.weave_seconds, make)
-        return
-    if move.nbytes < profile.ragged_weave_bytes:
-        return
-    if woven.interleaves:
-        # Whole units are for tiles.
-        if short > profile.ragged_interleave_limit[element] or short * element % UNIT == 0:
-            return
-    elif short > profile.ragged_deinterleave_limit[element]:
-        return
-    halo = 0 if woven.y_units else WEAVE_HALO
-    make = partial(ragged_weave, element, woven.short, woven.long, woven.outer, woven.x_units, halo, woven.threads)
-    yield _measured(f"ragged_weave {short}", move, profile, profile.weave_share, profile.weave_seconds, make)
-
-
-CANDIDATES: tuple[Callable[[Move, Profile], Iterator[Candidate]], ...] = (by_tile, by_weave, by_permute)
+CANDIDATES: tuple[Callable[[Move, Profile], Iterator[Candidate]], ...] = (by_tile, by_permute)
 
 
 def _measured(
@@ -176,41 +148,6 @@ def _measured(
 ) -> Candidate:
     seconds = copy_seconds(move.nbytes, profile.rates) / share + more
     return Candidate(name, seconds, make, f"kernel of its own: {share:.2f} of the copy if large")
-
-
-@dataclass(frozen=True, slots=True)
-class _Woven:
-    """A matrix of records: ``short`` is the axis of a record's elements, ``long`` that of the records."""
-
-    short: Axis
-    long: Axis
-    outer: tuple[Axis, ...]
-    interleaves: bool  # records are in y
-    x_units: bool  # what is contiguous in x begins on units
-    y_units: bool
-    is_whole: bool  # all begins and ends on units
-    threads: int
-
-
-def _woven(move: Move, profile: Profile) -> _Woven | None:
-    if (turned := move.turned) is None or max(axis.extent for axis in move.axes) > MAX_EXTENT:
-        return None
-    row, col, outer = turned
-    element = move.element
-    interleaves = row.extent <= profile.weave_longest and col.stride_out == row.extent * element
-    if not interleaves and (col.extent > profile.weave_longest or row.stride_in != col.extent * element):
-        return None
-    short, long = (row, col) if interleaves else (col, row)
-    units = ceil_div(long.extent * element, UNIT)
-    if units < profile.weave_units or units * short.extent >= INDEX_LIMIT:
-        return None
-    x_units = _on(UNIT, move.x, row.stride_in if interleaves else 0, *_in(outer))
-    y_units = _on(UNIT, move.y, 0 if interleaves else col.stride_out, *_out(outer))
-    is_whole = x_units and y_units and long.extent * element % UNIT == 0
-    threads = min(profile.weave_threads[element], max(32, 1 << (units - 1).bit_length()))
-    while UNIT * (threads * (short.extent | 1) + 1) > SHARED_BYTES:
-        threads //= 2
-    return _Woven(short, long, outer, interleaves, x_units, y_units, is_whole, threads)
 
 
 def _y_sectors(move: Move) -> bool:

@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cornerturn.errors import UsageError
-from cornerturn.kernels.production.axes import MAX_BLOCKS, UNIT, MoveAxis
+from cornerturn.kernels.production.axes import MAX_BLOCKS, SECTOR, MoveAxis
 from cornerturn.kernels.production.box import Box
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.kernels.production.permute import permute, relaunched
 from cornerturn.kernels.production.profile import Profile
-from cornerturn.op.gpu.candidates import CANDIDATES, is_legal
+from cornerturn.op.gpu.candidates import CANDIDATES, Candidate, by_tile, is_legal
 from cornerturn.op.gpu.choice import Choice
 from cornerturn.op.gpu.cost import copy_seconds
 from cornerturn.op.gpu.move import Move
 from cornerturn.op.problem import Axis, Problem
 
 EXACT_EXTENT = 64
-"""Extents up to this one are part of the structure; of longer ones, their size and what divides them."""
+"""Up to this extent, a box along an axis suits no other; above it, one of as many bits with the same factors of two."""
 REMEMBERED = 4096
 """Structures that are remembered."""
 
@@ -48,27 +48,14 @@ def plan(problem: Problem, x: int, y: int, profile: Profile = H200) -> Productio
         UsageError: it takes more blocks than a launch has.
     """
     move = Move.of(problem, x, y)
-    structure = id(profile), _structure(move)
-    known = _known.get(structure)
-    if known is None:
-        best = choose(problem, x, y, profile).candidates[0]
-        if len(_known) >= REMEMBERED:
+    known = _known.setdefault((id(profile), _structure(move)), [])
+    production = next(filter(None, (one.kernel_of(move) for one in known)), None)
+    if production is None:
+        chosen = _Known(profile, choose(problem, x, y, profile).candidates[0], move.axes, {})
+        known.append(chosen)
+        if len(_known) > REMEMBERED:
             _known.clear()
-        # The profile is kept, so that its id stays its own.
-        known = _known[structure] = _Known(profile, best.box, {})
-        production = best.make() if best.box is None else known.laid_over(best.box)
-    elif known.box is None:
-        production = choose(problem, x, y, profile).candidates[0].make()
-    else:
-        axes = tuple(reversed(move.axes))
-        chunks = tuple(map(_rescaled, known.box.chunks, known.box.axes, axes))
-        box = replace(known.box, axes=axes, chunks=chunks)
-        # The box has grown with a whole axis, which may be twice as long.
-        grown = any(chunk > before for chunk, before in zip(chunks, known.box.chunks, strict=True))
-        if grown and not is_legal(box):
-            production = choose(problem, x, y, profile).candidates[0].make()
-        else:
-            production = known.laid_over(box)
+        production = chosen.first()
     _check_blocks(production.launch.grid[0])
     return production
 
@@ -85,11 +72,32 @@ def forget() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was chosen for a structure, and the kernels that this came to."""
+    """What was chosen for a structure, a box or else a tile, and the kernels that a box came to."""
 
-    profile: Profile
-    box: Box | None
+    profile: Profile  # kept, so that its id stays its own
+    chosen: Candidate
+    axes: tuple[Axis, ...]  # of the move that it was chosen for
     kernels: dict[tuple[Any, ...], Production]
+
+    def first(self) -> Production:
+        """Return the kernel for the move that it was chosen for."""
+        return self.chosen.make() if self.chosen.box is None else self.laid_over(self.chosen.box)
+
+    def kernel_of(self, move: Move) -> Production | None:
+        """Return the kernel for another move of the structure; None if what was chosen does not suit it."""
+        box = self.chosen.box
+        chunks = box.chunks[::-1] if box else [2 if move.element in axis[1:] else 1 for axis in move.axes]
+        for chunk, before, now in zip(chunks, self.axes, move.axes, strict=True):
+            if chunk > 1 and _size(before.extent) != _size(now.extent):
+                return None
+        if box is None:
+            return next((tile.make() for tile in by_tile(move, self.profile)), None)
+        axes = tuple(reversed(move.axes))
+        chunks = tuple(map(_rescaled, box.chunks, box.axes, axes))
+        # The box may have grown with a whole axis, which may be twice as long.
+        grown = any(chunk > one for chunk, one in zip(chunks, box.chunks, strict=True))
+        box = replace(box, axes=axes, chunks=chunks)
+        return None if grown and not is_legal(box) else self.laid_over(box)
 
     def laid_over(self, box: Box) -> Production:
         """Return the kernel of a box of this structure: only what is not in the structure can tell them apart."""
@@ -101,11 +109,11 @@ class _Known:
         return relaunched(kernel, box)
 
 
-_known: dict[tuple[int, tuple[Any, ...]], _Known] = {}
+_known: dict[tuple[int, tuple[Any, ...]], list[_Known]] = {}
 
 
 def _structure(move: Move) -> tuple[Any, ...]:
-    """Return everything but long extents that decides which kernel a move takes, and the kernel's code."""
+    """Return everything but extents that decides which kernel a move takes, and the kernel's code."""
     axes = move.axes
     order = sorted(range(len(axes)), key=lambda a: (abs(axes[a][1]), -a))
     runs = tuple(
@@ -113,7 +121,8 @@ def _structure(move: Move) -> tuple[Any, ...]:
     )
     dense = tuple(axis[2] == step for axis, step in zip(axes[::-1], _dense(move.element, axes[::-1]), strict=True))
     large = move.nbytes.bit_length()
-    return (move.element, move.x, move.y, large, tuple(order), runs, dense, *map(_kind_of, axes))
+    strides = ((stride % SECTOR, abs(stride) <= SECTOR) for axis in axes for stride in axis[1:])
+    return (move.element, move.x, move.y, large, tuple(order), runs, dense, *strides)
 
 
 def _dense(element: int, axes: "tuple[Axis, ...] | list[Axis]") -> list[int]:
@@ -124,10 +133,9 @@ def _dense(element: int, axes: "tuple[Axis, ...] | list[Axis]") -> list[int]:
     return steps
 
 
-def _kind_of(axis: Axis) -> tuple[int, ...]:
-    extent, stride_in, stride_out = axis
-    size = (extent,) if extent <= EXACT_EXTENT else (extent.bit_length(), math.gcd(extent, EXACT_EXTENT))
-    return (*size, math.gcd(stride_in, 2 * UNIT), math.gcd(stride_out, 2 * UNIT))
+def _size(extent: int) -> tuple[int, ...]:
+    """Return what of the extent of an axis of a box decides which box it is."""
+    return (extent,) if extent <= EXACT_EXTENT else (extent.bit_length(), math.gcd(extent, EXACT_EXTENT))
 
 
 def _rescaled(chunk: int, before: MoveAxis, now: MoveAxis) -> int:

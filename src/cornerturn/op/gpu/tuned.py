@@ -22,9 +22,7 @@ from cornerturn.kernels.production.tile import HALO
 from cornerturn.kernels.production.tile_shape import TileShape
 from cornerturn.toolchain import cache_folder
 
-WEAVE_THREADS = (64, 128, 256, 512)
-
-_FORMAT = "cornerturn tiles 2"
+_FORMAT = "cornerturn tiles 3"
 
 
 def default_for(device: DeviceFacts) -> Profile:
@@ -131,7 +129,6 @@ def _entry(profile: Profile, element: int) -> dict[str, Any]:
         "aligned": [_tile_record(shape) for shape in profile.aligned[element]],
         "ragged": [_tile_record(shape) for shape in profile.ragged[element]],
         "group": list(group) if group else None,
-        "weave_threads": profile.weave_threads[element],
     }
 
 
@@ -146,14 +143,11 @@ def _with_entry(profile: Profile, element: int, entry: Mapping[str, Any]) -> Pro
         ValueError: a number breaks a rule of its kernel; and whatever comes of an entry of another form.
     """
     group = _pair(entry["group"])
-    if entry["weave_threads"] not in WEAVE_THREADS:
-        raise ValueError
     return replace(
         profile,
         aligned={**profile.aligned, element: _tiles(element, entry["aligned"], ragged=False)},
         ragged={**profile.ragged, element: _tiles(element, entry["ragged"], ragged=True)},
         groups={size: pair for size, pair in {**profile.groups, element: group}.items() if pair},
-        weave_threads={**profile.weave_threads, element: _whole(entry["weave_threads"])},
     )
 
 
