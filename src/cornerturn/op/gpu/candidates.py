@@ -31,8 +31,8 @@ MOST_STEPS = 16
 """Units per thread: they are unrolled, and more take the compiler long."""
 GUESSED_WAVEFRONTS, GUESSED_LINES = (1.5, 2.0), (0.0, 8.0)
 """Wavefronts per request before they are counted: of a padded box, and of one that is gathered from x."""
-SIZED, COUNTED = 16, 8
-"""Boxes of which all numbers of threads are tried, and of which wavefronts are counted."""
+SIZED, COUNTED = 16, 4
+"""Boxes of which all numbers of threads are tried, and of each width of units those whose wavefronts are counted."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,16 @@ def by_permute(move: Move, profile: Profile) -> Iterator[Candidate]:
         for mirrored in (None, True)
     ]
     sized = [
-        replace(box, most_threads=threads, direct=direct, widest=widest)
-        for box in fastest(plain, SIZED) or plain[:1]
-        for threads in THREADS
-        for direct in ((False, True) if move.nbytes <= profile.direct_bytes else (False,))
+        [
+            replace(box, most_threads=threads, direct=direct, widest=widest)
+            for box in fastest(plain, SIZED) or plain[:1]
+            for threads in THREADS
+            for direct in ((False, True) if move.nbytes <= profile.direct_bytes else (False,))
+        ]
         for widest in WIDEST
     ]
-    for box in map(padded, fastest(sized, COUNTED) or sized[:1]):
+    counted = dict.fromkeys(padded(box) for boxes in sized for box in fastest(boxes, COUNTED) or boxes[:1])
+    for box in counted:
         counts = counts_of(box)
         cost = _cost(box, counts, move, profile)
         parts = " x ".join(map(str, box.chunks[::-1]))
