@@ -7,9 +7,10 @@ import pytest
 
 from cornerturn.kernels.production.device_code import Production
 from cornerturn.op.gpu.candidates import Candidate
-from cornerturn.op.gpu.choice import LEGEND, NAME_COLUMNS, WIDTH, Choice
+from cornerturn.op.gpu.choice import NAME_COLUMNS, WIDTH, Choice
 from cornerturn.op.gpu.exact import exact_counts
 from cornerturn.op.gpu.plan import choose
+from cornerturn.op.gpu.traffic import NOTHING, ExactCounts, Traffic
 from cornerturn.op.problem import canonical
 from cornerturn.op.strided_view import c_order
 
@@ -24,15 +25,22 @@ def make_nothing() -> Production:
     raise AssertionError
 
 
+COUNTED = ExactCounts(Traffic(2, 8, 8), Traffic(4, 16, 8), NOTHING, NOTHING)
+
+
+def counted() -> ExactCounts:
+    return COUNTED
+
+
 PATCHES = chosen((64, 3, 16, 14, 16, 14), (0, 2, 4, 3, 5, 1), 2)
 MATRIX = chosen((8192, 8192), (1, 0), 4)
 MANY_AXES = chosen((2,) * 24, tuple(range(23, -1, -1)), 4)
 MEASURED = replace(
     MATRIX,
     candidates=(
-        Candidate("turn 64 x 32", 2e-6, make_nothing, "measured at 0.98 of the copy"),
-        Candidate("turn 32 x 32", 2e-3, make_nothing, "bound by memory, gathered from x itself"),
-        Candidate("turn 32 x 32", 2e-3, make_nothing, "bound by memory, gathered from x itself"),
+        Candidate("turn 64 x 32", 2e-6, make_nothing, "measured at 0.98 of the copy", counted),
+        Candidate("turn 32 x 32", 2e-3, make_nothing, "bound by memory, gathered from x itself", counted),
+        Candidate("turn 32 x 32", 2e-3, make_nothing, "bound by memory, gathered from x itself", counted),
     ),
 )
 UNALIGNED = chosen((1000, 60), (1, 0), 4, x=1)
@@ -118,7 +126,7 @@ def test_the_json_has_every_number() -> None:
     assert [not_counted[name] for name in ("box", "threads", "counts", "cost")] == [None] * 4
 
 
-def test_the_fastest_box_is_counted_exactly() -> None:
+def test_what_is_taken_is_counted_exactly() -> None:
     box = PATCHES.candidates[0].box
     assert box is not None
     counts = exact_counts(box)
@@ -133,6 +141,16 @@ def test_the_fastest_box_is_counted_exactly() -> None:
     assert written["shared_load"] == {"requests": requests, "found": found, "ideal": ideal}
 
 
-def test_what_has_no_box_is_not_counted() -> None:
-    assert str(MEASURED).endswith(LEGEND[-1])
-    assert all(one["exact"] is None for one in MEASURED.to_json()["candidates"])  # type: ignore[attr-defined]
+def test_each_candidate_has_its_exact_counts() -> None:
+    assert str(MEASURED).splitlines()[-3:] == [
+        "turn 64 x 32 counts exactly (per request: found/ideal)",
+        "  global load                 2 requests        4/4 sectors",
+        "  global store                4 requests        4/2 sectors",
+    ]
+    for one in MEASURED.to_json()["candidates"]:  # type: ignore[attr-defined]
+        assert one["exact"]["global_store"] == {"requests": 4, "found": 16, "ideal": 8}
+
+
+def test_a_tile_is_counted_too() -> None:
+    tile = next(one for one in MATRIX.candidates if one.name.startswith("tile"))
+    assert tile.exact().global_load.found == 8192 * 8192 * 4 // 32

@@ -2,36 +2,23 @@
 
 import math
 import random
-from collections import defaultdict
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
 import pytest
 
-from cornerturn.emulator import Emulation
 from cornerturn.kernels.kernel import ELEMENT_SIZES
 from cornerturn.kernels.production.box import Box
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.op.gpu import exact
 from cornerturn.op.gpu.candidates import by_permute
-from cornerturn.op.gpu.exact import NOTHING, ExactCounts, Traffic, exact_counts
+from cornerturn.op.gpu.exact import exact_counts
 from cornerturn.op.gpu.move import Move
+from cornerturn.op.gpu.traffic import NOTHING, Traffic
 from cornerturn.op.problem import canonical
 
 from ...any_box import any_box, move_box
 from ...emulated_move import moved_axes
-
-
-def emulated(emulation: Emulation) -> dict[str, Traffic]:
-    """What the emulator counted, under the names of `ExactCounts`."""
-    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for access in emulation.accesses:
-        if access.space == "global":
-            counts = access.requests, access.sectors, access.sectors_ideal
-        else:
-            counts = access.requests, access.wavefronts, access.wavefronts_ideal
-        for place, count in enumerate(counts):
-            sums[f"{access.space}_{access.kind}"][place] += count
-    return {field.name: Traffic(*sums.get(field.name, NOTHING)) for field in fields(ExactCounts)}
+from .emulated_traffic import emulated
 
 
 def planned(seed: int) -> list[Box]:

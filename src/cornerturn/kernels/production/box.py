@@ -276,10 +276,14 @@ class Box:
         """Return the pitch of what takes ``used`` bytes so that no unit holds bytes of two."""
         pitch, begins = used + (stride - used) % UNIT, range(0, UNIT, self.x_grain)
         if self.shared_unit < UNIT:
-            least = used + 2 * (UNIT - self.x_grain)  # the last run and the next may begin anywhere in theirs
+            least = self._held(used) + UNIT - self.x_grain  # the next run may begin anywhere in its first unit
         else:
             least = max(-(-(at + used) // UNIT) * UNIT - (at + pitch) // UNIT * UNIT for at in begins) + pitch
         return pitch + -(-max(least - pitch, 0) // UNIT) * UNIT
+
+    def _held(self, used: int) -> int:
+        """Return the most bytes from where ``used`` bytes of x begin to the end of the last unit that holds some."""
+        return max(-(-(at + used) // UNIT) * UNIT - at for at in range(0, UNIT, self.x_grain))
 
     @cached_property
     def paddable(self) -> tuple[int, ...]:
@@ -296,11 +300,14 @@ class Box:
     @cached_property
     def box_bytes(self) -> int:
         """Shared memory that a box takes."""
-        size = sum(pitch * (extent - 1) for pitch, extent in zip(self.pitches, self.extents, strict=True))
-        size += (self.extents[0] - 1) // self.write_unit * self.skew
-        around = (UNIT - self.x_grain) * (2 if self.shared_unit < UNIT else 1)
-        last = self.element + around if self.reads_runs else max(self.element, WORD)
-        return -(-(size + last) // UNIT) * UNIT
+        spans = {b: pitch * (self.extents[b] - 1) for b, pitch in enumerate(self.pitches)}
+        size = (self.extents[0] - 1) // self.write_unit * self.skew
+        if self.reads_runs:
+            size += sum(span for b, span in spans.items() if b not in self.x_run)
+            size += self._held(self.x_bytes) + UNIT - self.x_grain
+        else:
+            size += sum(spans.values()) + max(self.element, WORD)
+        return -(-size // UNIT) * UNIT
 
     @cached_property
     def shared_bytes(self) -> int:

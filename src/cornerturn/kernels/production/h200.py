@@ -10,9 +10,9 @@ BLOCKS_PER_MULTIPROCESSOR = 8
 """With fewer blocks than these a device is not busy, and smaller tiles are taken."""
 
 H200 = Profile(
-    # A fit of 20 numbers to 6,857 boxes of 734 moves of 64 KiB to 1 GiB, so that the box with the least predicted time is
-    # as fast as can be: within 2% of the fastest of 9 in the mean, of small arrays within 3%. The launch and the copy
-    # are measured on their own.
+    # A fit of 20 numbers to 6,857 boxes of 734 moves of 64 KiB to 1 GiB, so that the box with the least predicted time
+    # is as fast as can be: within 2% of the fastest of 9 in the mean, of small arrays within 3%. The launch and the
+    # copy are measured on their own.
     rates=Rates(
         multiprocessors=132,
         clock=1.7e9,

@@ -4,6 +4,7 @@ In the catalogue it is ``tile_N`` where rows of x begin on units and rows of y o
 begin anywhere.
 """
 
+import math
 from collections.abc import Sequence
 
 from cornerturn.kernels.grid import Rule, ceil_div
@@ -54,8 +55,7 @@ def tile(
     if (rule := shape.broken_rule(element, halo)) is not None:
         raise ValueError(rule)
     lead = halo * UNIT // element
-    step = shape.rows - lead
-    tiles = (ceil_div(rows[0] + max(lead - 1, 0), step), ceil_div(cols[0], shape.cols))
+    tiles = _tiles(rows[0], cols[0], shape, lead)
     if shape.group is None:
         counts: tuple[int, ...] = tiles
     else:
@@ -87,6 +87,24 @@ def tile(
         **ends_in(element, [rows, cols, *near, *outer]),
         axes=pack_axes(axes),
     )
+
+
+def tiles_along(rows: int, cols: int, shape: TileShape, lead: int) -> tuple[int, int]:
+    """Return how many tiles there are down and across, with those that fill the last groups.
+
+    Args:
+        rows, cols: of the matrix.
+        shape: the tile.
+        lead: rows of a tile that precede its window.
+    """
+    down, across = _tiles(rows, cols, shape, lead)
+    if shape.group is None:
+        return down, across
+    return math.prod(_grouped(down, shape.group[0])), math.prod(_grouped(across, shape.group[1]))
+
+
+def _tiles(rows: int, cols: int, shape: TileShape, lead: int) -> tuple[int, int]:
+    return ceil_div(rows + max(lead - 1, 0), shape.rows - lead), ceil_div(cols, shape.cols)
 
 
 def _grouped(tiles: int, group: int) -> tuple[int, int]:

@@ -21,7 +21,10 @@ from cornerturn.kernels.production.tile_shape import TileShape, fitting_ragged_t
 from cornerturn.op.gpu.boxes import chunks_of, padded
 from cornerturn.op.gpu.cost import Cost, copy_seconds, cost_of
 from cornerturn.op.gpu.counts import Counts, counts_of
+from cornerturn.op.gpu.exact import exact_counts
+from cornerturn.op.gpu.exact_tile import exact_tile_counts
 from cornerturn.op.gpu.move import Move
+from cornerturn.op.gpu.traffic import ExactCounts
 from cornerturn.op.problem import Axis
 
 THREADS = (64, 128, 256, 512)
@@ -44,6 +47,7 @@ class Candidate:
         seconds: predicted.
         make: returns the kernel and its launch.
         why: what bounds it, or where its time comes from.
+        exact: returns what its launch counts, exactly.
         box: of `permute`, with its counts and their cost.
     """
 
@@ -51,6 +55,7 @@ class Candidate:
     seconds: float
     make: Callable[[], Production]
     why: str
+    exact: Callable[[], ExactCounts]
     box: Box | None = None
     counts: Counts | None = None
     cost: Cost | None = None
@@ -91,7 +96,7 @@ def by_permute(move: Move, profile: Profile) -> Iterator[Candidate]:
         parts = " x ".join(map(str, box.chunks[::-1]))
         why = f"bound by {cost.bound}{', gathered from x itself' if box.direct else ''}"
         name = f"permute {parts}, {box.threads} threads"
-        yield Candidate(name, cost.seconds, partial(permute, box), why, box, counts, cost)
+        yield Candidate(name, cost.seconds, partial(permute, box), why, partial(exact_counts, box), box, counts, cost)
 
 
 def _cost(box: Box, counts: Counts, move: Move, profile: Profile) -> Cost:
@@ -140,17 +145,13 @@ def by_tile(move: Move, profile: Profile) -> Iterator[Candidate]:
     share = shares[element]
     if move.nbytes < profile.small_bytes:
         share = profile.small_tile_share.get(element, share)
-    yield _measured(f"tile {shape.rows} x {shape.cols}", move, profile, share / covered, profile.tile_seconds, make)
+    seconds = copy_seconds(move.nbytes, profile.rates) * covered / share + profile.tile_seconds
+    why = f"kernel of its own: {share / covered:.2f} of the copy if large"
+    exact = partial(exact_tile_counts, element, row, col, outer, shape, x_units, halo, (move.x, move.y))
+    yield Candidate(f"tile {shape.rows} x {shape.cols}", seconds, make, why, exact)
 
 
 CANDIDATES: tuple[Callable[[Move, Profile], Iterator[Candidate]], ...] = (by_tile, by_permute)
-
-
-def _measured(
-    name: str, move: Move, profile: Profile, share: float, more: float, make: Callable[[], Production]
-) -> Candidate:
-    seconds = copy_seconds(move.nbytes, profile.rates) / share + more
-    return Candidate(name, seconds, make, f"kernel of its own: {share:.2f} of the copy if large")
 
 
 def _y_sectors(move: Move) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from itertools import zip_longest
 
 from cornerturn.op.gpu.candidates import Candidate
-from cornerturn.op.gpu.exact import ExactCounts, exact_counts
+from cornerturn.op.gpu.traffic import ExactCounts
 from cornerturn.op.problem import Problem
 
 WIDTH = 110
@@ -54,7 +54,7 @@ class Choice:
                     "threads": one.box and one.box.threads,
                     "counts": one.counts and asdict(one.counts),
                     "cost": one.cost and asdict(one.cost),
-                    "exact": one.box and _by_place(exact_counts(one.box)),
+                    "exact": _by_place(one.exact()),
                 }
                 for one in self.candidates
             ],
@@ -65,12 +65,10 @@ class Choice:
         return "\n".join((*self._heading(), "", *_table(_HEADINGS, list(rows)), "", *LEGEND, *self._exactly()))
 
     def _exactly(self) -> list[str]:
-        """Return what the fastest box counts, below a line that says so."""
-        first = next((one for one in self.candidates if one.box), None)
-        if first is None or first.box is None:
-            return []
+        """Return what the candidate that is taken counts, below a line that says so."""
+        first = self.candidates[0]
         lines = ["", *textwrap.wrap(f"{_name(first)} counts exactly (per request: found/ideal)", WIDTH)]
-        for place, traffic in _by_place(exact_counts(first.box)).items():
+        for place, traffic in _by_place(first.exact()).items():
             requests = traffic["requests"]
             if requests:
                 unit = "sectors" if place.startswith("global") else "wavefronts"

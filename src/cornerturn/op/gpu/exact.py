@@ -9,83 +9,17 @@ in boxes of a few elements, the launch has fewer.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cornerturn.emulator import counting
 from cornerturn.kernels.production.axes import SECTOR, UNIT
 from cornerturn.kernels.production.box import WORD, Box
-from cornerturn.op.gpu.counts import WARP, coordinates, gathered, shared_places
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from cornerturn.op.gpu.counts import coordinates, gathered, shared_places
+from cornerturn.op.gpu.traffic import Access, ExactCounts, Flags, Integers, access, total
 
 SINGLES = 64
 """Blocks at either end of an axis that are looked at one by one: the others are further from both ends of x."""
-
-
-class Traffic(NamedTuple):
-    """The loads or the stores of one memory space: the passes they take, and the fewest that would do.
-
-    Attributes:
-        requests: warp-level memory instructions.
-        found, ideal: 32-byte sectors of global memory, wavefronts of shared memory.
-    """
-
-    requests: int
-    found: int
-    ideal: int
-
-    def plus(self, other: "Traffic", times: int) -> "Traffic":
-        """Return the sum with ``times`` another."""
-        return Traffic(*(one + times * each for one, each in zip(self, other, strict=True)))
-
-
-NOTHING = Traffic(0, 0, 0)
-
-
-@dataclass(frozen=True)
-class ExactCounts:
-    """The accesses of a launch, by memory space and direction."""
-
-    global_load: Traffic
-    global_store: Traffic
-    shared_load: Traffic
-    shared_store: Traffic
-
-
-@dataclass(frozen=True)
-class _Access:
-    """What the threads of a block ask for in some instructions: instructions x threads.
-
-    Attributes:
-        place: a field of `ExactCounts`.
-        width: bytes per lane.
-        addresses: of each thread.
-        active: whether it takes part.
-    """
-
-    place: str
-    width: int
-    addresses: Integers
-    active: Flags
-
-    def traffic(self) -> Traffic:
-        addresses, active = self.addresses.reshape(-1, WARP), self.active.reshape(-1, WARP)
-        asked = active.any(axis=1)
-        addresses, active = addresses[asked], active[asked]
-        if not len(active):
-            return NOTHING
-        if self.place.startswith("global"):
-            found, unit = counting.sectors(addresses, active), counting.SECTOR_BYTES
-        else:
-            found = counting.wavefronts(addresses, active, self.width, load=self.place == "shared_load")
-            unit = counting.BANKS * counting.BANK_BYTES
-        ideal = np.minimum(counting.ideal(active, self.width, unit), found)
-        return Traffic(len(active), int(found.sum()), int(ideal.sum()))
 
 
 class _Block(NamedTuple):
@@ -130,7 +64,7 @@ def exact_counts(box: Box) -> ExactCounts:
     """
     # Shared memory holds x where it lies in a unit; banks tell this apart within a word.
     held = WORD if box.reads_runs else 1
-    phases: list[tuple[_Side, Callable[[Box, _Block], Iterator[_Access]]]] = []
+    phases: list[tuple[_Side, Callable[[Box, _Block], Iterator[Access]]]] = []
     if box.direct:
         phases.append((_Side(x=SECTOR), _gathers))
     else:
@@ -138,12 +72,12 @@ def exact_counts(box: Box) -> ExactCounts:
         phases.append((_Side(x=SECTOR, bounded=box.reads_runs), reads))
         phases.append((_Side(held, WORD, begins=True), _word_gathers) if box.writes_runs else (_Side(held), _gathers))
     phases.append((_Side(y=SECTOR, begins=True), _word_writes) if box.writes_runs else (_Side(y=SECTOR), _unit_writes))
-    total = {field.name: NOTHING for field in fields(ExactCounts)}
-    for side, accesses in phases:
-        for block, times in _blocks(box, side).items():
-            for access in accesses(box, block):
-                total[access.place] = total[access.place].plus(access.traffic(), times)
-    return ExactCounts(**total)
+    return total(
+        (one, times)
+        for side, accesses in phases
+        for block, times in _blocks(box, side).items()
+        for one in accesses(box, block)
+    )
 
 
 def _blocks(box: Box, side: _Side) -> Counter[_Block]:
@@ -195,7 +129,7 @@ def _along(box: Box, a: int, side: _Side) -> Counter[tuple[int, int, int, int, b
     return found
 
 
-def _unit_reads(box: Box, block: _Block) -> Iterator[_Access]:
+def _unit_reads(box: Box, block: _Block) -> Iterator[Access]:
     """Whole units of x, each at its own alignment."""
     phase, axes = box.read, len(box.boxed)
     first = coordinates(phase.thread, axes, phase.threads * phase.unit)[:: phase.unit]
@@ -205,7 +139,7 @@ def _unit_reads(box: Box, block: _Block) -> Iterator[_Access]:
         yield _access(box, "shared_store", box.shared_unit, shared_places(box, at) + part)
 
 
-def _run_reads(box: Box, block: _Block) -> Iterator[_Access]:
+def _run_reads(box: Box, block: _Block) -> Iterator[Access]:
     """The aligned units that a run of x touches; bytes, of those that are not all x's own."""
     phase, axes = box.read, len(box.boxed)
     at = coordinates(phase.step, axes + 1, phase.steps)[:, None] + coordinates(phase.thread, axes + 1, phase.threads)
@@ -230,7 +164,7 @@ def _run_reads(box: Box, block: _Block) -> Iterator[_Access]:
         yield _access(box, "shared_store", 1, to + first + turn, single)
 
 
-def _gathers(box: Box, block: _Block) -> Iterator[_Access]:
+def _gathers(box: Box, block: _Block) -> Iterator[Access]:
     """Each element of a unit, or the word of x that it lies in, from shared memory or from x."""
     phase, axes = box.write, len(box.boxed)
     first = gathered(box, phase.threads)
@@ -245,7 +179,7 @@ def _gathers(box: Box, block: _Block) -> Iterator[_Access]:
         yield _access(box, place, box.pack * box.element, addresses, active)
 
 
-def _unit_writes(box: Box, block: _Block) -> Iterator[_Access]:
+def _unit_writes(box: Box, block: _Block) -> Iterator[Access]:
     """Whole units of y."""
     phase, axes = box.write, len(box.boxed)
     at = coordinates(phase.step, axes, phase.steps)[:, None] + gathered(box, phase.threads)[:, 0]
@@ -286,7 +220,7 @@ def _words(box: Box, block: _Block) -> _Words:
     return _Words(first, begin, end, at, taken & _inside(at, block.limits))
 
 
-def _word_gathers(box: Box, block: _Block) -> Iterator[_Access]:
+def _word_gathers(box: Box, block: _Block) -> Iterator[Access]:
     """Each element of a word: of whole ones, and of those that hold a run's end."""
     words, axes = _words(box, block), len(box.boxed)
     steps = coordinates(box.write.step, axes + 1, box.write.steps)[:, None, :axes]
@@ -299,7 +233,7 @@ def _word_gathers(box: Box, block: _Block) -> Iterator[_Access]:
         yield _access(box, "shared_load", box.element, addresses, single)
 
 
-def _word_writes(box: Box, block: _Block) -> Iterator[_Access]:
+def _word_writes(box: Box, block: _Block) -> Iterator[Access]:
     """Whole words, and single elements of the others."""
     words = _words(box, block)
     to = block.y + words.at @ _strides(box, 2) + words.first * box.element
@@ -341,9 +275,5 @@ def _strides(box: Box, side: int) -> Integers:
     return np.array([box.axes[a][side] for a in box.boxed])
 
 
-def _access(box: Box, place: str, width: int, addresses: Integers, active: Flags | bool = True) -> _Access:
-    """Return an access of the first threads of a block, along the last axis; the others take no part."""
-    addresses, taking = np.broadcast_arrays(addresses, active)
-    addresses, taking = (array.reshape(-1, array.shape[-1]) for array in (addresses, taking))
-    others = ((0, 0), (0, box.threads - addresses.shape[1]))
-    return _Access(place, width, np.pad(addresses, others), np.pad(taking, others))
+def _access(box: Box, place: str, width: int, addresses: Integers, active: Flags | bool = True) -> Access:
+    return access(box.threads, place, width, addresses, active)
