@@ -53,7 +53,7 @@ def _any_box(rng: random.Random, most_bytes: int) -> Box:
     least = max(element, WORD)
     if box.can_skew and rng.random() < 0.5:
         box = replace(box, skew=rng.choice((least, 2 * least, 4 * least)))
-    if box.paddable and rng.random() < 0.5:
+    if box.paddable and rng.random() < 0.7:
         pads = [pad for pad in (4, 8, 16, 48) if pad % least == 0]
         box = replace(box, pad=rng.choice(pads), padded=rng.choice(box.paddable))
     return box
@@ -78,7 +78,7 @@ def any_axes(rng: random.Random, element: int, most_bytes: int) -> tuple[MoveAxi
 
 
 def _any_strides(rng: random.Random, element: int, extents: list[int], order: Any) -> list[int]:
-    strides, step = [0] * len(extents), element * (rng.choice((2, 3)) if rng.random() < 0.1 else 1)
+    strides, step = [0] * len(extents), element * (rng.choice((2, 3)) if rng.random() < 0.25 else 1)
     for axis in order:
         strides[axis] = step
         step *= extents[axis]

@@ -275,15 +275,16 @@ class Box:
     def _apart(self, used: int, stride: int) -> int:
         """Return the pitch of what takes ``used`` bytes so that no unit holds bytes of two."""
         pitch, begins = used + (stride - used) % UNIT, range(0, UNIT, self.x_grain)
-        if self.shared_unit < UNIT:
-            least = self._held(used) + UNIT - self.x_grain  # the next run may begin anywhere in its first unit
+        if self.shared_unit < UNIT:  # runs lie elsewhere in their units than in x: the last one, and the next
+            least = used - self.x_bytes + self._held + UNIT - self.x_grain
         else:
             least = max(-(-(at + used) // UNIT) * UNIT - (at + pitch) // UNIT * UNIT for at in begins) + pitch
         return pitch + -(-max(least - pitch, 0) // UNIT) * UNIT
 
-    def _held(self, used: int) -> int:
-        """Return the most bytes from where ``used`` bytes of x begin to the end of the last unit that holds some."""
-        return max(-(-(at + used) // UNIT) * UNIT - at for at in range(0, UNIT, self.x_grain))
+    @cached_property
+    def _held(self) -> int:
+        """The most bytes from where a run of x begins to the end of the last unit that holds some of it."""
+        return max(-(-(at + self.x_bytes) // UNIT) * UNIT - at for at in range(0, UNIT, self.x_grain))
 
     @cached_property
     def paddable(self) -> tuple[int, ...]:
@@ -304,7 +305,7 @@ class Box:
         size = (self.extents[0] - 1) // self.write_unit * self.skew
         if self.reads_runs:
             size += sum(span for b, span in spans.items() if b not in self.x_run)
-            size += self._held(self.x_bytes) + UNIT - self.x_grain
+            size += self._held + UNIT - self.x_grain
         else:
             size += sum(spans.values()) + max(self.element, WORD)
         return -(-size // UNIT) * UNIT
