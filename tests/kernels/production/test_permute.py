@@ -31,10 +31,6 @@ WAYS = {
     "runs of y of an odd length": ((7, 33, 3), (1, 0, 2), 2, (3, 7, 11), {"x": 0, "y": 6}),
     "x mirrored where units would do": ((64, 48), (1, 0), 4, (16, 16), {"x": 4, "mirrored": True}),
     "x mirrored with gaps": ((9, 48, 3), (1, 2, 0), 2, (9, 1, 7), {"x": 6, "mirrored": True}),
-    "x mirrored with gaps, padded and skewed": (
-        *((6, 2, 64, 2), (3, 2, 1, 0), 8, (6, 2, 8, 1)),
-        {"mirrored": True, "pad": 8, "padded": 1, "skew": 32, "most_threads": 64},
-    ),
     "runs of y cut in words": ((100, 13), (1, 0), 1, (30, 13), {"y": 3}),
     "gathered from x": ((64, 48), (1, 0), 4, (16, 16), {"direct": True}),
     "elements packed in words of x": ((64, 48), (1, 0), 1, (16, 16), {}),
@@ -53,6 +49,11 @@ WAYS = {
 def test_each_way(way: str) -> None:
     shape, order, element, chunks, more = WAYS[way]
     move_box(Box(element, tuple(reversed(moved_axes(shape, order, element))), chunks, **more))
+
+
+def test_padded_runs_with_gaps_keep_their_last_units_apart() -> None:
+    axes = (6, 2048, 8), (2, 1024, 48), (64, 16, 96)
+    move_box(Box(8, axes, (6, 2, 8), most_threads=64, pad=8, padded=1, skew=32, mirrored=True))
 
 
 def test_a_kernel_serves_arrays_of_other_extents() -> None:
