@@ -22,6 +22,10 @@ settings.load_profile("untimed")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What a command prints depends on the terminal's width; a pipe has none, wherever the tests run.
+os.environ.pop("COLUMNS", None)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory):
     outside = os.environ.get("CORNERTURN_CACHE")

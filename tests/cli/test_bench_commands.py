@@ -133,7 +133,9 @@ class TestBench:
         assert list(tmp_path.iterdir()) == []
 
     def test_a_wrong_kernel_fails_and_is_written_down(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("cornerturn.lab.bench.distinct", lambda rows, cols, _: np.zeros((rows, cols), np.uint32))
+        monkeypatch.setattr(
+            "cornerturn.lab.measuring.distinct", lambda rows, cols, _: np.zeros((rows, cols), np.uint32)
+        )
         monkeypatch.setattr("cornerturn.lab.run.expected_output", lambda kernel, x: ~x.T)
         path = tmp_path / "out.json"
         done = run("bench", "naive", "--size", "8x8", "--json", path)
@@ -147,7 +149,7 @@ class TestBench:
                 raise EmulatorError("k.cu:3: a barrier that not all threads reach")
             return run_emulated(kernel, *rest)
 
-        monkeypatch.setattr("cornerturn.lab.bench.run_emulated", stuck)
+        monkeypatch.setattr("cornerturn.lab.measuring.run_emulated", stuck)
         path = tmp_path / "out.json"
         done = run("bench", "naive", "copy", "--size", "8x8", "--device", "emulator", "--json", path)
         assert (done.exit_code, done.stderr) == (1, "")

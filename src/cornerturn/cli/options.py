@@ -65,6 +65,25 @@ SIZE = click.option(
     callback=parse_size,
     help="Size of x.",
 )
+
+
+def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say how a kernel of one's own is launched, by the names that a comment in its file has."""
+    options = (
+        click.option(
+            "--entry", metavar="NAME", help="The kernel, for example 'turn<float, 32>'; needed if there are several."
+        ),
+        click.option("--block", metavar="X[,Y[,Z]]", help="Threads per block, for example 32,8."),
+        click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for example 'ceil(cols/32),ceil(rows/32)'."),
+        click.option("--args", metavar="LIST", help="The kernel's arguments in order, default x,y,rows,cols."),
+        click.option("--shared", metavar="BYTES", help="Dynamic shared memory per block, default 0."),
+        click.option("--element-bytes", metavar="BYTES", help="Size of an element: 1, 2, 4 (default), 8 or 16."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 DEVICE = click.option(
     "--device",
     "where",

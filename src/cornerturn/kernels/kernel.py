@@ -1,7 +1,7 @@
 """The nouns of the catalogue: where a kernel comes from, what it accepts and how it is launched."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class CudaText:
     """
 
     file: str
-    text: str
+    text: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class CudaSource:
     """
 
     file: str
-    text: str
+    text: str = field(repr=False)
     entries: tuple[str, ...]
     preceding: tuple[CudaText, ...] = ()
 
@@ -78,7 +78,7 @@ class CuteSource:
     """
 
     file: str
-    text: str
+    text: str = field(repr=False)
     entries: tuple[str, ...]
 
 
@@ -129,6 +129,9 @@ class Kernel:
     lesson: str
     instance: Callable[[int, int], str] | None = None
     instances: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.name}: {self.family}, elements of {self.element_bytes} bytes>"
 
     def at(self, rows: int, cols: int) -> "Kernel":
         """Return the kernel as it is compiled for an x of rows x cols, a shape that it accepts."""

@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.measure.compare import OURS, ROOF, Measurement
+from cornerturn.measure.comparison import Comparison
 from cornerturn.measure.summary import MARGINS, summarize
+from cornerturn.showing import view_of
 
 _LEGEND = (
     "copy: the speed of a plain copy, measured in this run, in GB/s of bytes read + written. "
@@ -21,6 +23,16 @@ _MOVES_LEGEND = (
     "ahead by > 2%: moves at which the library is so much faster than cornerturn."
 )
 _LONGEST_NAME = 44
+
+
+@view_of.register
+def comparison_view(found: Comparison) -> RenderableType:
+    """Tables of all cases, or the figures of many moves."""
+    if found.drawn is None:
+        return compare_tables(found.results, found.missing, found.title)
+    count, seed, low, high = found.drawn
+    title = f"{count} random moves, seed {seed}, {low:,} to {high:,} bytes, {found.title}"
+    return moves_tables(found.results, found.missing, title)
 
 
 def compare_tables(results: Sequence[Measurement], missing: Sequence[str], where: str) -> RenderableType:

@@ -9,7 +9,7 @@ import pytest
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.gpu import Timing
 from cornerturn.kernels.catalogue import CATALOGUE
-from cornerturn.lab.bench import Result, bench_on_emulator
+from cornerturn.lab.measuring import Result, bench_on_emulator
 from cornerturn.lab.views import plots
 
 

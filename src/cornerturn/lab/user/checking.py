@@ -15,6 +15,8 @@ from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.matrices import Matrix, Shape, distinct
 from cornerturn.lab.run import expected_output, run_emulated
 from cornerturn.lab.user.mistakes import CAUSES, recognise
+from cornerturn.lab.wording import counted as number_of
+from cornerturn.showing import Shown
 from cornerturn.toolchain import DEFAULT_ARCH, build
 
 SHAPES: tuple[Shape, ...] = ((256, 256), (97, 97), (288, 520), (100, 36), (67, 131), (1, 1), (1, 133), (133, 1))
@@ -52,7 +54,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Shown):
     """What `check` found.
 
     Attributes:
@@ -67,6 +69,10 @@ class Check:
     faults: tuple[Fault, ...]
     emulation: Emulation | None
     counted: Shape | None
+
+    def __repr__(self) -> str:
+        faults = number_of(len(self.faults), "fault") if self.faults else "no fault"
+        return f"<Check of {self.kernel.name} at {number_of(len(self.trials), 'shape')}: {faults}>"
 
     @property
     def passed(self) -> bool:

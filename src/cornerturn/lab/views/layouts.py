@@ -17,6 +17,7 @@ from rich.text import Text
 from cornerturn.emulator.counting import BANKS, WARP
 from cornerturn.lab.layouts import Grid, Layouts, Passes
 from cornerturn.lab.wording import counted
+from cornerturn.showing import Picture, view_of
 
 _SHOWN = 16  # rows and columns of a tile that a terminal shows
 _CELL_WIDTH, _CELL_HEIGHT, _MARGIN = 26, 18, 16  # of an SVG, in pixels
@@ -36,6 +37,12 @@ class _Picture:
     cells: Grid
     colour: Callable[[int], float]
     marked: NDArray[np.bool_]
+
+
+@view_of.register
+def layouts_view(layouts: Layouts) -> RenderableType:
+    """The pictures of a kernel."""
+    return Picture(terminal_pictures(layouts), lambda: svg_pictures(layouts))
 
 
 def terminal_pictures(layouts: Layouts) -> RenderableType:

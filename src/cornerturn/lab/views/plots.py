@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cornerturn.errors import MissingExtraError, UsageError
-from cornerturn.lab.bench import Result
+from cornerturn.lab.measuring import Result
 from cornerturn.lab.views.tables import by_size
 
 
