@@ -15,12 +15,12 @@ from cornerturn.kernels.kernel import Kernel, Source
 from cornerturn.kernels.production.h200 import H200
 from cornerturn.lab.views import tables
 from cornerturn.lab.views.layouts import svg_pictures
-from cornerturn.lab.wording import counted
 from cornerturn.measure.cases import Case
 from cornerturn.op.gpu.engine import into_new
 from cornerturn.op.gpu.plan import plan
 from cornerturn.op.gpu.tuned import profile_of
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_source
+from cornerturn.wording import counted
 
 
 @click.command()

@@ -11,8 +11,8 @@ from cornerturn.files import check_outputs, replacing
 from cornerturn.lab import report as lab_report
 from cornerturn.lab.by_name import select
 from cornerturn.lab.matrices import Shape, require_memory
-from cornerturn.lab.wording import counted
 from cornerturn.progress import progress_bar
+from cornerturn.wording import counted
 
 
 @click.command()

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from cornerturn.wording import counted
+
 Extent = tuple[int, int, int]
 Argument = str | np.generic
 """A launch argument: ``"x"`` or ``"y"``, the matrices, or a NumPy scalar of the parameter's exact type, be it a
@@ -131,7 +133,7 @@ class Kernel:
     instances: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Kernel {self.name}: {self.family}, elements of {self.element_bytes} bytes>"
+        return f"<Kernel {self.name}: {self.family}, elements of {counted(self.element_bytes, 'byte')}>"
 
     def at(self, rows: int, cols: int) -> "Kernel":
         """Return the kernel as it is compiled for an x of rows x cols, a shape that it accepts."""

@@ -15,10 +15,10 @@ from cornerturn.lab.kernel_text import KernelText, kernel_text
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.observation import BlockRun, run_block
 from cornerturn.lab.run import Progress, Run, run_emulated
-from cornerturn.lab.wording import counted
 from cornerturn.ptx import Space
 from cornerturn.showing import Shown
 from cornerturn.toolchain import DEFAULT_ARCH
+from cornerturn.wording import counted
 
 
 @dataclass(frozen=True)

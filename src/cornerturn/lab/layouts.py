@@ -19,9 +19,9 @@ from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.matrices import ELEMENT_BYTES
 from cornerturn.lab.observation import NONE, run_block
-from cornerturn.lab.wording import counted
 from cornerturn.showing import Shown
 from cornerturn.toolchain import DEFAULT_ARCH
+from cornerturn.wording import counted
 
 ArrangementKind = Literal["plain", "padded", "swizzled", "other"]
 Grid = NDArray[np.int64]

@@ -11,9 +11,9 @@ from cornerturn.errors import CornerturnError
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.evidence import Fact, Numbers
-from cornerturn.lab.wording import counted
 from cornerturn.showing import Shown
 from cornerturn.toolchain import unavailable_reason
+from cornerturn.wording import counted
 
 Verdict = Literal["holds", "holds in counts", "does not hold here", "needs a GPU", "not installed", "no evidence"]
 Facts = Iterator[Fact]

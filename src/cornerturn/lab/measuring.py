@@ -14,8 +14,8 @@ from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab.counts import Counters, count
 from cornerturn.lab.matrices import ELEMENT_BYTES, Matrix, distinct, require_memory
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu, size_rule, time_library_copy
-from cornerturn.lab.wording import counted
 from cornerturn.showing import Shown
+from cornerturn.wording import counted
 
 Status = Literal["valid", "wrong", "failed", "refused", "not installed", "not materialised"]
 

@@ -13,9 +13,9 @@ from cornerturn.gpu import Device, Timing, time_launches
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel, Launch, View
 from cornerturn.lab.matrices import Matrix, Mismatch, find_mismatch, poison, words_of
-from cornerturn.lab.wording import counted
 from cornerturn.showing import Shown
 from cornerturn.toolchain import DEFAULT_ARCH, build
+from cornerturn.wording import counted
 
 _Bound = TypeVar("_Bound")
 

@@ -11,9 +11,9 @@ from cornerturn.emulator.report import Coordinates, Kind
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.observation import NONE, BlockRun, Element, require_inside, run_block
-from cornerturn.lab.wording import counted
 from cornerturn.showing import Shown
 from cornerturn.toolchain import DEFAULT_ARCH
+from cornerturn.wording import counted
 
 Writers = NDArray[np.int64]
 Arrival = tuple[Element | None, Element, Element | None]

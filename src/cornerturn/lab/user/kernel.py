@@ -18,9 +18,9 @@ from cornerturn.kernels.kernel import Argument, CudaProgram, CudaSource, Extent,
 from cornerturn.lab.matrices import WORDS
 from cornerturn.lab.user.cuda_text import CudaParts, kernels_in, take_apart
 from cornerturn.lab.user.expressions import evaluate, split, whole
-from cornerturn.lab.wording import counted
 from cornerturn.ptx import demangle, kernel_names, parameters
 from cornerturn.toolchain import DEFAULT_ARCH, Image, Module, compile_source, unavailable_reason
+from cornerturn.wording import counted
 
 _UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _FLOATS: dict[str, type[np.floating[Any]]] = {"f16": np.float16, "f32": np.float32, "f64": np.float64}

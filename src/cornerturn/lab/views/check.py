@@ -14,8 +14,8 @@ from cornerturn.lab.kernel_text import kernel_text
 from cornerturn.lab.matrices import Shape
 from cornerturn.lab.user.checking import Check, Fault, Trial
 from cornerturn.lab.views.explanation import annotated_source
-from cornerturn.lab.wording import counted
 from cornerturn.showing import view_of
+from cornerturn.wording import counted
 
 _STYLES = {"right": "green", "faulty": "bold red", "refused": "yellow"}
 

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from cornerturn.emulator.counting import BANKS, WARP
 from cornerturn.lab.layouts import Grid, Layouts, Passes
-from cornerturn.lab.wording import counted
 from cornerturn.showing import Picture, view_of
+from cornerturn.wording import counted
 
 _SHOWN = 16  # rows and columns of a tile that a terminal shows
 _CELL_WIDTH, _CELL_HEIGHT, _MARGIN = 26, 18, 16  # of an SVG, in pixels
@@ -85,7 +85,9 @@ def svg_pictures(layouts: Layouts) -> str:
 def _headline(layouts: Layouts) -> str:
     rows, cols = layouts.read.threads.shape
     threads = int(layouts.read.threads.max()) + 1
-    return f"{layouts.kernel}: {threads} threads, a tile of {rows} x {cols} of x becomes {cols} x {rows} of y"
+    return (
+        f"{layouts.kernel}: {counted(threads, 'thread')}, a tile of {rows} x {cols} of x becomes {cols} x {rows} of y"
+    )
 
 
 def _shared_line(layouts: Layouts) -> str:

@@ -5,8 +5,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.lab.lesson import Finding, Findings
-from cornerturn.lab.wording import counted
 from cornerturn.showing import view_of
+from cornerturn.wording import counted
 
 _STYLES = {
     "holds": "green",

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from cornerturn.emulator.counting import WARP
 from cornerturn.lab.footprint import Alike, Cells, Footprint
-from cornerturn.lab.wording import counted
+from cornerturn.wording import counted
 
 LANES = "0123456789abcdefghijklmnopqrstuv"
 _GROUP = 8  # cells: a sector of global memory, a quarter of the banks

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from cornerturn.emulator import Access
 from cornerturn.lab.run import Run
-from cornerturn.lab.wording import counted
 from cornerturn.showing import view_of
+from cornerturn.wording import counted
 
 
 @view_of.register
