@@ -35,7 +35,7 @@ def explanation_view(found: Explanation) -> RenderableType:
     grid, block = (" x ".join(map(str, extent)) for extent in (found.launch.grid, found.launch.block))
     parts: list[RenderableType] = [
         Text(f"{found.kernel.name}, x is {found.rows} x {found.cols}: {grid} blocks of {block} threads", "bold"),
-        Text(found.kernel.lesson, "dim"),
+        *([Text(found.kernel.lesson, "dim")] if found.kernel.lesson else []),
         Text(),
         annotated_source(found.kernel.at(found.rows, found.cols), found.text, found.counts),
         Text(),
