@@ -172,5 +172,6 @@ def draw(results: Sequence[Measurement], file: IO[bytes], format: str) -> None:
         panel.set_xlim(left=0)
         panel.grid(axis="y", alpha=0.3)
         panel.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.supxlabel("share of the copy roof's speed")
+        panel.set_xlabel("share of the copy roof's speed")
+        panel.tick_params(axis="x", top=True, labeltop=True)  # a tall panel is read from its top
     figure.savefig(file, format=format)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from cornerturn.emulator.counting import WARP
 from cornerturn.lab.footprint import Alike, Cells, Footprint
+from cornerturn.lab.views.colours import DARK, ink, ordered
 from cornerturn.wording import counted
 
 LANES = "0123456789abcdefghijklmnopqrstuv"
@@ -110,7 +111,7 @@ _STYLES = {
 
 
 def svg(requests: Sequence[Alike], name: Name, title: str) -> str:
-    """All pictures as one SVG, one below the other: a hue per lane, grey for what is moved and not used."""
+    """All pictures as one SVG, one below the other: a colour per lane, grey for what is moved and not used."""
     parts, y = [_svg_text(_GAP, 16, title, "heading")], _TITLE
     for alike in requests:
         parts.append(_svg_text(_GAP, y + 14, headline(alike.first), "heading"))
@@ -152,10 +153,10 @@ def _svg_row(row: Row, y: int) -> Iterable[str]:
     for number, cell in enumerate(row.cells):
         x = _x(number)
         unused = "#bbb" if row.moved[number // _GROUP] else "none"
-        fill = unused if cell is None else f"hsl({cell * 360 // WARP},75%,75%)"
+        fill = unused if cell is None else ordered(cell)
         yield f'<rect x="{x}" y="{y}" width="{_CELL - 1}" height="{_LINE - 2}" fill="{fill}" stroke="#ddd"/>'
         if cell is not None:
-            yield _svg_text(x + _CELL // 2, y + 10, str(cell), "lane")
+            yield _svg_text(x + _CELL // 2, y + 10, str(cell), "lane", ink(fill))
 
 
 def _x(number: int) -> int:
@@ -163,5 +164,5 @@ def _x(number: int) -> int:
     return _LABEL + number * _CELL + number // _GROUP * _GAP
 
 
-def _svg_text(x: int, y: int, text: str, style: str) -> str:
-    return f'<text x="{x}" y="{y}" {_STYLES[style]}>{escape(text)}</text>'
+def _svg_text(x: int, y: int, text: str, style: str, fill: str = DARK) -> str:
+    return f'<text x="{x}" y="{y}" fill="{fill}" {_STYLES[style]}>{escape(text)}</text>'
