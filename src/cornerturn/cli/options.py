@@ -35,7 +35,7 @@ class _FilePath(click.Path):
 
 
 FILE_PATH = _FilePath()
-_ENDINGS = {".html", ".jpeg", ".jpg", ".json", ".npy", ".pdf", ".png", ".svg"}
+_ENDINGS = {".html", ".jpeg", ".jpg", ".json", ".pdf", ".png", ".svg"}
 
 
 class OutputPath(_FilePath):

@@ -42,6 +42,7 @@ def contents(
     Raises:
         EmulatorError: a kernel cannot be executed to its end.
     """
+    entries = sorted(entries, key=lambda entry: entry.family != "textbook")  # a learner begins with naive
     names = {entry.name for entry in entries}
     kernels = [_kernel(entry, rows, cols, arch, step, number) for number, entry in enumerate(entries)]
     numbers = Numbers(rows, cols, told=lambda name: step(f"lessons: {name}", len(entries)))
