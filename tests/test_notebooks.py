@@ -22,7 +22,7 @@ _INSTRUCTIONS = re.compile(r"(?m)^(\S+ .*/.*?)\s+[\d.]+ valid$")
 def words(html: str) -> str:
     """The text of a page, without its pictures' coordinates."""
     text = unescape(re.sub(r"<[^>]*>", "", html))
-    return _INSTRUCTIONS.sub(r"\1 valid", _VERSIONS.sub("", text)).strip()
+    return " ".join(_INSTRUCTIONS.sub(r"\1 valid", _VERSIONS.sub("", text)).split())
 
 
 def shown(cell) -> list[str]:

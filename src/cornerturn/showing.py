@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.terminal_theme import TerminalTheme
 
-WIDTH, UNLIMITED = 120, 10_000
-"""Columns of printed text, and as many as any table takes."""
+WIDTH, PAGE_WIDTH, UNLIMITED = 120, 100, 10_000
+"""Columns of printed text, of text on a page, and as many as any table takes."""
 
 
 @singledispatch
@@ -50,7 +50,7 @@ class Picture:
 def text_of(found: Shown) -> str:
     """Return the view of an object as plain text, which cuts no table."""
     file = StringIO()
-    _print(file, view_of(found))
+    _print(file, view_of(found), WIDTH)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
@@ -84,7 +84,7 @@ def _picture(picture: Picture) -> str:
 
 
 def _pre(view: "RenderableType") -> str:
-    console = _print(StringIO(), view, record=True)
+    console = _print(StringIO(), view, PAGE_WIDTH, record=True)
     return console.export_html(
         theme=_theme(),
         inline_styles=True,
@@ -92,12 +92,12 @@ def _pre(view: "RenderableType") -> str:
     )
 
 
-def _print(file: StringIO, view: "RenderableType", record: bool = False) -> "Console":
-    """Print a view as wide as it needs, at least `WIDTH`."""
+def _print(file: StringIO, view: "RenderableType", width: int, record: bool = False) -> "Console":
+    """Print a view as wide as it needs, at least so wide."""
     from rich.console import Console
 
     needed = Console(file=StringIO(), width=UNLIMITED).measure(view).minimum
-    console = Console(file=file, width=max(WIDTH, needed), highlight=False, record=record, force_jupyter=False)
+    console = Console(file=file, width=max(width, needed), highlight=False, record=record, force_jupyter=False)
     console.print(view)
     return console
 

@@ -26,5 +26,5 @@ def test_of_random_moves_it_says_how_they_were_drawn_and_sums_up():
 
 
 def test_it_counts_engines_and_cases():
-    assert repr(Comparison(RESULTS, (), "a machine")) == "<Comparison on a machine: 3 engines, 1 cases>"
+    assert repr(Comparison(RESULTS, (), "a machine")) == "<Comparison on a machine: 3 engines, 1 case>"
     assert list(Comparison(RESULTS, (), "a machine")) == list(RESULTS)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from cornerturn.measure.compare import Measurement
 from cornerturn.measure.summary import summarize
 from cornerturn.showing import Shown
+from cornerturn.wording import counted
 
 
 class Drawn(NamedTuple):
@@ -38,7 +39,8 @@ class Comparison(Shown):
 
     def __repr__(self) -> str:
         cases = len({(row.case, row.dtype) for row in self.results})
-        return f"<Comparison on {self.title}: {len({row.engine for row in self.results})} engines, {cases} cases>"
+        engines = counted(len({row.engine for row in self.results}), "engine")
+        return f"<Comparison on {self.title}: {engines}, {counted(cases, 'case')}>"
 
     def __iter__(self) -> Iterator[Measurement]:
         return iter(self.results)

@@ -60,7 +60,7 @@ def compare(
 
     Example:
         >>> compare("64x48", dtypes=["float32"], engines=["NumPy"])    # doctest: +ELLIPSIS
-        <Comparison on ...: 3 engines, 1 cases>
+        <Comparison on ...: 3 engines, 1 case>
     """
     contest = contest_on(device, engines, dtypes, many=bool(moves))
     drawn = Drawn(moves, seed, *(sizes or contest.sizes)) if moves else None

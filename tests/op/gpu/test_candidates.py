@@ -34,6 +34,7 @@ def move_of(shape: Shape, axes: Shape, element: int, x: int = 0, y: int = 0) -> 
     return Move.of(problem_of(shape, axes, element), x, y)
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 @settings(max_examples=20)
 def test_every_candidate_is_right(seed: int) -> None:
@@ -102,7 +103,7 @@ def test_the_special_kernels_of_a_move(shape: Shape, axes: Shape, kernels: tuple
         (by_weave, {"ragged_deinterleave_limit": {2: 2}}, (1601, 3)),
         (by_weave, {"ragged_interleave_limit": {2: 2}}, (3, 1601)),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_a_limit_of_the_profile_is_kept(by: Any, limit: dict[str, Any], shape: Shape) -> None:
     move = move_of(shape, (1, 0), 2)

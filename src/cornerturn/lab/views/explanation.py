@@ -94,7 +94,7 @@ def _notes(counts: Sequence[LineCount]) -> list[Text]:
         (
             f"{each.space} {each.kind}",
             f"{each.width} B" + (f" x{each.instructions}" if each.instructions > 1 else ""),
-            f"{each.requests:,} requests",
+            f"{each.requests:,} request{'' if each.requests == 1 else 's'}",
             _passes(each),
             _meaning(each),
         )

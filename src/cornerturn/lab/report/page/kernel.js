@@ -256,7 +256,7 @@ function tileFigure(tile, arrangement) {
     return element(
       "li",
       { class: wavefronts > ideal ? "wasted" : null },
-      `${kind}: ${whole(requests)} requests of ${width} bytes, ${whole(wavefronts)} wavefronts, ideal ${whole(ideal)}`,
+      `${kind}: ${plural(requests, "request")} of ${width} bytes, ${plural(wavefronts, "wavefront")}, ideal ${whole(ideal)}`,
     );
   });
   grid.figure.append(element("ul", { class: "costs" }, costs));
