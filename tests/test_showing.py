@@ -54,6 +54,12 @@ def test_a_repr_is_short_and_names_the_class(name: str):
     assert len(repr(found)) < 1200 if name == "Result" else len(repr(found)) < 500
 
 
+def test_all_that_shows_itself_is_tested_here():
+    assert {shown.__name__ for shown in Shown.__subclasses__() if shown.__module__.startswith("cornerturn.")} == {
+        *SHOWN
+    }
+
+
 def of_html(html: str) -> ElementTree.Element:
     """The tree, which a parser of XML accepts."""
     return ElementTree.fromstring(f"<body>{html}</body>")

@@ -13,6 +13,7 @@ from cornerturn.measure.compare import OURS, ROOF, Measurement
 from cornerturn.measure.comparison import Comparison
 from cornerturn.measure.summary import MARGINS, summarize
 from cornerturn.showing import view_of
+from cornerturn.wording import counted
 
 _LEGEND = (
     "copy: the speed of a plain copy, measured in this run, in GB/s of bytes read + written. "
@@ -31,7 +32,7 @@ def comparison_view(found: Comparison) -> RenderableType:
     if found.drawn is None:
         return compare_tables(found.results, found.missing, found.title)
     count, seed, low, high = found.drawn
-    title = f"{count} random moves, seed {seed}, {low:,} to {high:,} bytes, {found.title}"
+    title = f"{counted(count, 'random move')}, seed {seed}, {low:,} to {high:,} bytes, {found.title}"
     return moves_tables(found.results, found.missing, title)
 
 
@@ -88,7 +89,7 @@ def moves_tables(results: Sequence[Measurement], missing: Sequence[str], title: 
         if table.row_count:
             parts += [table, Text()]
     if summary.invalid:
-        parts += [Text(f"cornerturn was wrong or failed at {summary.invalid} moves", "bold red")]
+        parts += [Text(f"cornerturn was wrong or failed at {counted(summary.invalid, 'move')}", "bold red")]
     return Group(*parts, *(Text(line, "yellow") for line in missing), *_notes(results))
 
 
