@@ -1,10 +1,12 @@
 # make run    set up .venv if needed, then run the laboratory; choose with ARGS="naive --size 4096x4096"
-# make test   set up .venv if needed, then lint, type-check, check the floors and test
+# make test   set up .venv if needed, then lint, type-check, check the floors and test, on two cores in some minutes
 # make lint   only lint, type-check and check the floors: that imports point down
 # make clean  remove .venv and everything that the tools left behind
 #
+# make test-all         make test, then the long tests, then make test-frameworks
 # make test-frameworks  install PyTorch, JAX, OpenCV and MKL into .venv too, and run the tests that need them. That is
 #                       a large download. TORCH=... is the requirement for pip, so that you can choose the build.
+# make notebooks        run the notebooks of docs from top to bottom, and keep what they show
 #
 # PYTHON=python3.12 chooses the interpreter of .venv. An existing .venv must have been made from the same one.
 
@@ -14,16 +16,26 @@ TORCH ?= torch
 BIN := .venv/bin
 IDENTITY := 'import sys; print(sys.base_prefix, *sys.version_info)'
 
-.PHONY: run test test-frameworks lint clean same-python
+# Processes that share the tests: one per core, and no more than their setting up is worth.
+PARALLEL := -n auto --maxprocesses 8 --dist worksteal
+
+.PHONY: run test test-all test-frameworks notebooks lint clean same-python
 
 run: .venv/run.installed
 	$(BIN)/cornerturn bench $(ARGS)
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL) -m 'not long'
+
+test-all: test
+	$(BIN)/pytest $(PARALLEL) -m long
+	$(MAKE) test-frameworks
 
 test-frameworks: .venv/frameworks.installed
-	$(BIN)/pytest tests/op/adapters tests/measure/test_peers_cpu.py tests/measure/test_peers_gpu.py
+	$(BIN)/pytest $(PARALLEL) tests/op/adapters tests/measure/test_peers_cpu.py tests/measure/test_peers_gpu.py
+
+notebooks: .venv/test.installed
+	$(BIN)/python docs/notebooks/execute.py
 
 lint: .venv/test.installed
 	$(BIN)/ruff check

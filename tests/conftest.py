@@ -22,10 +22,17 @@ settings.load_profile("untimed")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What a command prints depends on the terminal's width; a pipe has none, wherever the tests run.
+os.environ.pop("COLUMNS", None)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory):
     outside = os.environ.get("CORNERTURN_CACHE")
-    own = tmp_path_factory.mktemp("cornerturn-cache")
+    temporary = tmp_path_factory.getbasetemp()
+    shared = temporary.parent if "PYTEST_XDIST_WORKER" in os.environ else temporary  # what one compiles serves all
+    own = shared / "cornerturn-cache"
+    own.mkdir(exist_ok=True)
     if outside is not None and Path(outside).is_dir():
         shutil.copytree(outside, own, dirs_exist_ok=True)
     os.environ["CORNERTURN_CACHE"] = str(own)

@@ -38,6 +38,15 @@ main()
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
 
 
+def test_a_warning_is_one_line(tmp_path):
+    (tmp_path / "home").touch()
+    home = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path), "CORNERTURN_CACHE": "", "XDG_CACHE_HOME": ""}
+    done = subprocess.run([*COMMAND, "list"], env=ENVIRONMENT | home, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"warning: {tmp_path}/home/.cache/cornerturn cannot be written, and compiled kernels")
+    assert done.stderr.count("\n") == 1
+
+
 def test_an_interrupt_of_executed_text_ends_with_the_status_too(tmp_path):
     (tmp_path / "interrupted.py").write_text(
         "from cornerturn.cli import main\n"

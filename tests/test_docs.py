@@ -96,7 +96,7 @@ def test_commands_and_their_options_are_there(page: Path):
     asked = [target for line in code for target in re.findall(r"^(?:\$ )?make ([a-z][\w-]*)", line)]
     assert [target for target in asked if target not in TARGETS] == []
 
-    used = [found for line in code for found in re.findall(r"(?<![\w./])cornerturn ([a-z]+)\b([^#]*)", line)]
+    used = [found for line in code for found in re.findall(r"(?<![\w./])(?<!from )cornerturn ([a-z]+)\b([^#]*)", line)]
     for section in re.split(r"^#+ (?=.*`cornerturn [a-z])", text, flags=re.MULTILINE)[1:]:
         command = re.search("`cornerturn ([a-z]+)", section)
         assert command

@@ -25,6 +25,7 @@ OF_SEVERAL = {
     "test_docs.py",
     "test_makefile.py",
     "test_mirror.py",
+    "test_notebooks.py",
     "test_package.py",
 }
 """Tests of several modules at once, or of what is no module. So are those in tests/gpu, which want a device."""

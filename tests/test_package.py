@@ -1,11 +1,12 @@
 import doctest
+import os
 import pkgutil
 import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import pytest
 
@@ -25,6 +26,35 @@ def test_the_public_names_are_there():
     assert all(getattr(cornerturn, name) for name in cornerturn.__all__)
     with pytest.raises(AttributeError, match="module 'cornerturn' has no attribute 'transposed'"):
         _ = cornerturn.transposed
+
+
+def test_nothing_else_is_shown():
+    assert dir(cornerturn) == sorted([*cornerturn.__all__, "lab"])
+    code = "import cornerturn; print(cornerturn.lab.find('naive').name)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "naive\n"
+
+
+@pytest.mark.parametrize("function", [cornerturn.transpose, cornerturn.matrix_transpose, cornerturn.permute_dims])
+def test_the_hints_say_that_an_array_of_the_same_kind_comes_back(function):
+    hints = get_type_hints(function)
+    assert isinstance(hints["x"], TypeVar)
+    assert hints["return"] is hints["x"]
+    assert hints["out"] == hints["x"] | None
+
+
+def test_a_call_leaves_nothing_in_the_package(tmp_path):
+    """What is compiled goes to the cache: a file beside the source would keep the folder after an uninstall."""
+    package = Path(cornerturn.__file__).parent
+    before = {path for path in package.rglob("*") if path.suffix != ".pyc"}
+    code = "import numpy as np, cornerturn; cornerturn.transpose(np.zeros((300, 200), np.float32))"
+    environment = os.environ | {
+        "CORNERTURN_CACHE": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    assert {path for path in package.rglob("*") if path.suffix != ".pyc"} == before
+    assert [path.suffix for path in tmp_path.iterdir()] == [".cpu"]
 
 
 @pytest.mark.parametrize("module", ["cornerturn", "cornerturn.cli"])

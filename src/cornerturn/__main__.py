@@ -4,6 +4,7 @@ import atexit
 import os
 import signal
 import sys
+import warnings
 from contextlib import suppress
 from typing import NoReturn
 
@@ -24,6 +25,7 @@ def _command() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the shell closed it
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115  open until the end
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"  # as errors are said
     from cornerturn.cli import main as command
 
     command()

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from cornerturn.errors import UsageError
+from cornerturn.wording import counted
 
 _HEADER_LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}  # by version of the format
 _HEADER_CHARACTERS = 10_000  # at most, as for numpy.load: parsing text of any length is not safe
@@ -106,7 +107,7 @@ def read_npy_header(path: Path) -> NpyHeader:
         raise refuse(path, f"damaged .npy header: no array can have the shape {header.shape}")
     if present < header.nbytes:
         shape = "x".join(map(str, header.shape))
-        raise refuse(path, f"truncated: {shape} elements need {header.nbytes} bytes and {present} are there")
+        raise refuse(path, f"truncated: {shape} elements need {counted(header.nbytes, 'byte')} and {present} are there")
     return header
 
 

@@ -1,7 +1,9 @@
 import pytest
 
-from cornerturn.cli import bench_commands, use_commands
+from cornerturn.cli import bench_commands
 from cornerturn.errors import DeviceError
+from cornerturn.lab import environment
+from cornerturn.measure import contest
 
 
 @pytest.fixture
@@ -11,6 +13,6 @@ def no_gpu(monkeypatch):
     def refuse():
         raise DeviceError("no GPU in tests")
 
-    monkeypatch.setattr(bench_commands, "open_device", refuse)
-    monkeypatch.setattr(use_commands, "open_device", refuse)
-    monkeypatch.setattr(bench_commands, "unavailable_reason", lambda: "no GPU in tests")
+    for module in (bench_commands, contest, environment):
+        monkeypatch.setattr(module, "open_device", refuse)
+    monkeypatch.setattr(environment, "why_no_gpu", lambda: "no GPU in tests")

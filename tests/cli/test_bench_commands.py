@@ -133,7 +133,9 @@ class TestBench:
         assert list(tmp_path.iterdir()) == []
 
     def test_a_wrong_kernel_fails_and_is_written_down(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("cornerturn.lab.bench.distinct", lambda rows, cols, _: np.zeros((rows, cols), np.uint32))
+        monkeypatch.setattr(
+            "cornerturn.lab.measuring.distinct", lambda rows, cols, _: np.zeros((rows, cols), np.uint32)
+        )
         monkeypatch.setattr("cornerturn.lab.run.expected_output", lambda kernel, x: ~x.T)
         path = tmp_path / "out.json"
         done = run("bench", "naive", "--size", "8x8", "--json", path)
@@ -147,7 +149,7 @@ class TestBench:
                 raise EmulatorError("k.cu:3: a barrier that not all threads reach")
             return run_emulated(kernel, *rest)
 
-        monkeypatch.setattr("cornerturn.lab.bench.run_emulated", stuck)
+        monkeypatch.setattr("cornerturn.lab.measuring.run_emulated", stuck)
         path = tmp_path / "out.json"
         done = run("bench", "naive", "copy", "--size", "8x8", "--device", "emulator", "--json", path)
         assert (done.exit_code, done.stderr) == (1, "")
@@ -157,9 +159,10 @@ class TestBench:
     @pytest.mark.parametrize("option", ["--json", "--plot"])
     def test_the_input_is_never_replaced(self, tmp_path, option):
         path = saved(tmp_path / "x.npy", np.zeros((4, 4), np.float32))
-        (tmp_path / "link.svg").symlink_to("x.npy")
+        link = tmp_path / ("link.json" if option == "--json" else "link.svg")
+        link.symlink_to("x.npy")
         before = path.read_bytes()
-        for output in (path, tmp_path / "link.svg"):
+        for output in (path, link):
             done = run("bench", "naive", "--input", path, option, output)
             assert (done.exit_code, done.stdout) == (2, "")
             assert done.stderr.endswith("that is the file of --input: choose another path to write to\n")
@@ -217,7 +220,7 @@ class TestCounters:
         (["bench", "--json", "missing/out.json"], "missing/out.json: cannot be written: No such file or directory"),
         (["bench", "--json", "."], ".: not a regular file: choose another path to write to"),
         (["bench", "--json", "-"], "-: results go to a file, not to standard output: choose another path to write to"),
-        (["bench", "--json", "a.svg", "--plot", "a.svg"], "--plot a.svg: that is the file of --json: choose another"),
+        (["bench", "--json", "a.xyz", "--plot", "a.xyz"], "--plot a.xyz: that is the file of --json: choose another"),
         (["bench", "--plot", "plot.xyz"], "--plot plot.xyz: the ending must be one of "),
         (["list", "all"], "Got unexpected extra argument (all)"),
         (["bench", "--plot", "missing/out"], "missing/out: cannot be written: No such file or directory"),
@@ -236,15 +239,16 @@ def test_a_full_disk_costs_the_file_and_not_the_table(tmp_path, option):
     if option == "--plot" and not find_spec("matplotlib"):
         pytest.skip("matplotlib is not installed")
     command = shlex.join([*COMMAND, "bench", "copy", "--size", "8x8", "--device", "emulator", option])
+    name = "out.json" if option == "--json" else "out.svg"
     # 1 block of 512 bytes, in place of a full disk; the shell ignores what would kill a writer beyond it.
     done = subprocess.run(
-        ["sh", "-c", f"trap '' XFSZ; ulimit -f 1; exec {command} out.svg"],
+        ["sh", "-c", f"trap '' XFSZ; ulimit -f 1; exec {command} {name}"],
         cwd=tmp_path,
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
     )
-    assert (done.returncode, done.stderr) == (2, "error: out.svg: cannot be written: File too large\n")
+    assert (done.returncode, done.stderr) == (2, f"error: {name}: cannot be written: File too large\n")
     assert "\ncopy " in done.stdout
     assert list(tmp_path.iterdir()) == []
 

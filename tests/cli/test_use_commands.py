@@ -130,7 +130,7 @@ class TestTranspose:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", "--json", "a.svg", "--plot", "a.svg"], "--plot a.svg: that is the file of --json: choose another"),
+        (["compare", "--json", "a.xyz", "--plot", "a.xyz"], "--plot a.xyz: that is the file of --json: choose another"),
         (["compare", "--case", "8by8"], "unknown case: got '8by8'; give large, small, "),
         (["compare", "--seed", "3"], "--seed is about random moves: give --moves N too"),
         (

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cornerturn.emulator import Memory, emulate
+from cornerturn.wording import counted
 
 from .harness import image_of, ints, kernel, launch_cuda
 
@@ -154,7 +155,7 @@ def test_static_and_dynamic_shared_memory_do_not_overlap():
 )
 def test_addresses_are_multiples_of_the_width(body: str, what: str, width: int, past: int, count: int):
     (hazard,) = launch_cuda(kernel("const int* x, int* y", body), ints(32), ints(32)).hazards
-    rule = f"the address must be a multiple of {width}, it is {past} bytes past one"
+    rule = f"the address must be a multiple of {width}, it is {counted(past, 'byte')} past one"
     assert hazard.message == f"{what}, where {what.split()[3]} has 128 bytes: {rule}"
     assert (hazard.kind, hazard.count) == ("misaligned", count)
 

@@ -79,7 +79,7 @@ def test_threads_that_go_on_without_a_barrier_are_a_hazard(some: str, block: int
     y = np.zeros(block, dtype=np.int32)
     (hazard,) = launch_cuda(text, y, block=block).hazards
     assert (hazard.kind, hazard.location, hazard.count) == ("barrier not reached by all", "kernel.cu:3", absent)
-    assert hazard.message.startswith(f"{waiting} threads wait here ")
+    assert hazard.message.startswith("1 thread waits here " if waiting == 1 else f"{waiting} threads wait here ")
     assert hazard.thread == (waiting, 0, 0)
     assert y.all(), "the threads go on all the same"
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from cornerturn.errors import EmulatorError
 
-from .harness import HEADER, launch_cuda, launch_ptx, run_instruction
+from .harness import HEADER, disagreements, launch_cuda, launch_ptx, run_instruction
+from .tables.notation import Case
+from .tables.other_lanes import OTHER_LANES
 
 LANES = range(32)
 
@@ -247,3 +249,9 @@ def test_lanes_past_the_end_of_the_block_are_absent():
 def test_other_forms_are_refused(line: str):
     with pytest.raises(EmulatorError, match=f"does not know the instruction '{re.escape(line)}'"):
         launch_ptx(f"{HEADER} .visible .entry kernel() {{ .reg .b32 %r; .reg .pred %p; {line}; ret; }}", "kernel")
+
+
+@pytest.mark.parametrize("case", OTHER_LANES, ids=lambda case: case.lines)
+def test_meaning(case: Case):
+    found = disagreements(case)
+    assert not found, "\n".join(found)

@@ -12,7 +12,7 @@ import pytest
 
 from cornerturn.emulator import Memory, emulate
 from cornerturn.errors import DeviceError
-from cornerturn.gpu import Buffer, Function, open_device, timing, unavailable_reason
+from cornerturn.gpu import Buffer, Function, device, open_device, timing, unavailable_reason
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,22 @@ def test_without_a_package_it_is_named_with_the_pip_line(module: str, package: s
         monkeypatch.setattr(driver, "cuInit", lambda flags: (driver.CUresult.CUDA_SUCCESS,))
         monkeypatch.setattr(driver, "cuDeviceGetCount", lambda: (driver.CUresult.CUDA_SUCCESS, 1))
     monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(device, "_has_driver", lambda: True)
     message = f"a GPU is used through {package}, which is not installed; install it with: pip install 'cornerturn[gpu]'"
     with pytest.raises(DeviceError, match=f"^{re.escape(message)}$"):
         open_device()
     assert unavailable_reason() == message
+
+
+def test_where_there_is_no_driver_no_package_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "cuda", None)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+
+    def absent(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(ctypes, "CDLL", absent)
+    assert unavailable_reason() == "no NVIDIA driver found"
 
 
 def test_the_reason_is_what_opening_would_raise():

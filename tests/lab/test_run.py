@@ -58,7 +58,7 @@ def test_a_wrong_output_is_found_and_counted(body, wrong, unwritten):
     done = run(body)
     assert not done.valid
     assert (done.mismatch.wrong, done.mismatch.unwritten) == (wrong, unwritten)
-    assert f"{wrong} of {ROWS * COLS} elements are wrong" in done.faults[0]
+    assert f"{wrong} of {ROWS * COLS} elements {'is' if wrong == 1 else 'are'} wrong" in done.faults[0]
 
 
 def test_the_first_wrong_element_is_named():

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from cornerturn.cli import main, use_commands
+from cornerturn.cli import main
 from cornerturn.errors import DeviceError, MissingExtraError
 from cornerturn.kernels.controls import COPY
-from cornerturn.measure import compare_gpu
+from cornerturn.measure import compare_gpu, contest
 from cornerturn.measure.cases import GPU_DTYPES, Case, held_as
 from cornerturn.measure.compare import ROUNDS
 from cornerturn.measure.compare_gpu import MIN_LAUNCHES, compare_on_gpu, gpu_record
@@ -220,8 +220,8 @@ class TestCommand:
     @pytest.fixture
     def run(self, monkeypatch):
         def run(peers, *arguments):
-            monkeypatch.setattr(use_commands, "open_device", FakeDevice)
-            monkeypatch.setattr(use_commands, "GPU_PEERS", [Peer(name=name, prepare=peers[name]) for name in peers])
+            monkeypatch.setattr(contest, "open_device", FakeDevice)
+            monkeypatch.setattr(contest, "GPU_PEERS", [Peer(name=name, prepare=peers[name]) for name in peers])
             return CliRunner().invoke(main, ["compare", "--device", "gpu", *map(str, arguments)])
 
         return run
@@ -244,7 +244,7 @@ class TestCommand:
 
     def test_by_default_it_takes_the_large_cases_and_the_dtypes_of_a_gpu(self, run, monkeypatch):
         asked = []
-        monkeypatch.setattr(use_commands, "compare_on_gpu", lambda pools, *what: asked.append(what[:2]) or [])
+        monkeypatch.setattr(contest, "compare_on_gpu", lambda pools, *what: asked.append(what[:2]) or [])
         assert run({}).exit_code == 0
         assert asked == [(case, dtype) for case in LARGE for dtype in GPU_DTYPES]
 
@@ -271,7 +271,7 @@ class TestCommand:
 
     def test_everyday_moves(self, run, monkeypatch):
         asked = []
-        monkeypatch.setattr(use_commands, "compare_on_gpu", lambda pools, *what: asked.append(what[:2]) or [])
+        monkeypatch.setattr(contest, "compare_on_gpu", lambda pools, *what: asked.append(what[:2]) or [])
         assert run({}, "--case", "models").exit_code == 0
         assert asked == [(case, case.dtype) for case in MODELS]
 

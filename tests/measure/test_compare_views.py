@@ -82,10 +82,21 @@ class TestViews:
 
     def test_failures_of_ours_are_told(self):
         lines = shown(moves_tables([Measurement(MATRIX, "uint8", "cornerturn", 480, "wrong")], [], "1 move"))
-        assert "cornerturn was wrong or failed at 1 moves" in lines
+        assert "cornerturn was wrong or failed at 1 move" in lines
 
     def test_picture(self, results):
         pytest.importorskip("matplotlib", reason="matplotlib is not installed")
         file = io.BytesIO()
         draw(results, file, "svg")
         assert b"<svg" in file.getvalue()
+
+    def test_each_panel_of_a_picture_has_its_scale_above_and_below(self, results, monkeypatch):
+        figure = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed")
+        drawn = []
+        monkeypatch.setattr(figure.Figure, "savefig", lambda self, *_, **__: drawn.append(self))
+        draw(results, io.BytesIO(), "svg")
+        panels = drawn[0].axes
+        assert [panel.get_title() for panel in panels] == ["uint8", "float64"]
+        for panel in panels:
+            assert panel.get_xlabel() == "share of the copy roof's speed"
+            assert panel.xaxis.get_tick_params()["labeltop"] is True

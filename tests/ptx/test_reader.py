@@ -270,5 +270,5 @@ def test_parameters_are_read_without_the_body():
         ("f32", False, 4),
     ]
     assert parameters(TWO, "_Z3twov") == ()
-    with pytest.raises(PtxError, match="the PTX holds no kernel three; it holds: one, _Z3twov"):
+    with pytest.raises(PtxError, match="the PTX holds no kernel three; it holds: one, two"):
         parameters(TWO, "three")

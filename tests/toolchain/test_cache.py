@@ -1,9 +1,11 @@
 import base64
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cornerturn.errors import UsageError
+from cornerturn.toolchain import cache
 from cornerturn.toolchain.cache import Cache, CacheInfo, _digest, cache_folder, cache_key
 from cornerturn.toolchain.module import Module
 
@@ -182,18 +185,78 @@ def test_the_home_of_nobody_is_refused(monkeypatch: pytest.MonkeyPatch):
         cache_folder()
 
 
-def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture
+def closed_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A home that cannot be written, even by the superuser, and a place for temporary files."""
+    home = tmp_path / "home"
+    (home / ".cache").mkdir(parents=True)
+    (home / ".cache" / "cornerturn").touch()  # no folder can be made there
     for name in ("CORNERTURN_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    cache._temporary.cache_clear()
+    cache._told.clear()
+    yield tmp_path / "tmp" / f"cornerturn-{os.getuid()}"
+    cache._temporary.cache_clear()
 
+
+def test_in_place_of_a_closed_home_a_temporary_folder_serves_and_it_is_said_once(closed_home: Path):
+    with pytest.warns(RuntimeWarning, match=f"kept in {closed_home}: set CORNERTURN_CACHE to a folder") as said:
+        assert [cache_folder() for _ in range(3)] == [closed_home] * 3
+    assert len(said) == 1
+    assert stat.S_IMODE(closed_home.stat().st_mode) == 0o700
+    Cache(closed_home).store(KEY, MODULE)
+    cache._temporary.cache_clear()  # as in the next process
+    with pytest.warns(RuntimeWarning):
+        assert Cache(cache_folder()).load(KEY) == MODULE
+
+
+def test_what_a_closed_folder_holds_is_there_in_the_temporary_one(
+    closed_home: Path, stored: Cache, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(cache, "_user_caches", lambda: stored.folder)
+    (stored.folder / "cornerturn").mkdir()
+    Cache(stored.folder / "cornerturn").store(KEY, MODULE)
+    monkeypatch.setattr(cache, "_is_writable", lambda folder: False)
+    try:
+        with pytest.warns(RuntimeWarning):
+            assert Cache(cache_folder()).load(KEY) == MODULE
+    finally:
+        shutil.rmtree(stored.folder / "cornerturn")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o720])
+def test_a_folder_that_others_can_write_serves_nobody(closed_home: Path, mode: int):
+    closed_home.mkdir()
+    closed_home.chmod(mode)
+    with pytest.warns(RuntimeWarning, match="compiled kernels are not kept"):
+        assert cache_folder() != closed_home
+
+
+def test_a_link_in_its_place_serves_nobody(closed_home: Path, tmp_path: Path):
+    closed_home.symlink_to(tmp_path)
+    with pytest.warns(RuntimeWarning, match="belongs to somebody else"):
+        assert cache_folder() != closed_home
+
+
+def test_without_a_home_a_temporary_folder_serves(closed_home: Path, monkeypatch: pytest.MonkeyPatch):
     def refuse() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", refuse)
-    cache = Cache(cache_folder())
-    cache.store(KEY, MODULE)
-    assert cache.load(KEY) is None
-    assert cache.info() == CacheInfo(Path(os.devnull), 0, 0, writable=False)
+    with pytest.warns(RuntimeWarning, match=f"{os.devnull} cannot be written"):
+        assert cache_folder() == closed_home
+
+
+def test_where_nothing_can_be_kept_it_is_said_once(tmp_path: Path):
+    (tmp_path / "file").touch()
+    closed = Cache(tmp_path / "file" / "cache")
+    with pytest.warns(RuntimeWarning, match="anew: .* cannot be written .*: set CORNERTURN") as said:
+        closed.store(KEY, MODULE)
+        closed.store(KEY, MODULE)
+    assert len(said) == 1
 
 
 # Stores and loads the same few keys as fast as it can; the PTX tells which process wrote an entry.

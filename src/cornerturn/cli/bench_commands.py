@@ -7,23 +7,25 @@ from pathlib import Path
 
 import click
 
+from cornerturn import lab
 from cornerturn.cli.options import DEFAULT_SIZE, DEVICE, FILE_PATH, PLOT, json_option, sizes_option
-from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
+from cornerturn.cli.shell import or_else, say, show, write_json
 from cornerturn.cli.tune_commands import tuned_fact
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
-from cornerturn.gpu import Device, open_device, unavailable_reason
-from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
+from cornerturn.gpu import open_device, unavailable_reason
+from cornerturn.kernels.catalogue import CATALOGUE
 from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab import environment
-from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
+from cornerturn.lab.by_name import select
 from cornerturn.lab.counters import CounterComparison, compare_counters
+from cornerturn.lab.environment import choose_device
 from cornerturn.lab.matrices import ELEMENT_BYTES, Shape, require_memory
 from cornerturn.lab.run import TimingPlan
 from cornerturn.lab.user.npy import npy_size, read_matrix
 from cornerturn.lab.views import plots, tables
 from cornerturn.lab.views.counters import counters_view
-from cornerturn.toolchain import DEFAULT_ARCH
+from cornerturn.progress import progress_bar
 from cornerturn.toolchain import unavailable_reason as why_unavailable
 
 
@@ -85,32 +87,25 @@ def bench(
     device, no_gpu = choose_device(where)
     for shape in shapes:
         require_memory(*shape, device.free_bytes() if device else None, smallest)
-    plan = TimingPlan(repeat, warmup, cold)
     plot_format = plots.file_format(plot_path) if plot_path else ""
     if no_gpu:
         say(f"using the emulator: counts are exact, times are not measured; no GPU: {no_gpu}")
-    results: list[Result] = []
-    with progress_bar(len(entries) * len(shapes)) as advance:
-        for shape in shapes:
-            x = read_matrix(source) if source else shape
-            step = partial(advance, len(results))
-            if device:
-                results += bench_on_gpu(entries, x, device, plan, step)
-            else:
-                results += bench_on_emulator(entries, x, DEFAULT_ARCH, step)
-    ran = {result.kernel for result in results if result.status in ("valid", "wrong")}
-    kernels = [entry for entry in entries if isinstance(entry, Kernel) and entry.name in ran]
-    compilers = environment.compilers(kernels, device)
+    found = lab.bench(
+        *(entry.name for entry in entries),
+        size=shapes,
+        x=read_matrix(source) if source else None,
+        device=device or "emulator",
+        plan=TimingPlan(repeat, warmup, cold),
+    )
     try:
         if json_path:
-            facts = environment.device_record(device, compilers)
-            write_json(json_path, {"device": facts, "results": [row.to_json() for row in results]})
+            write_json(json_path, found.to_json())
         if plot_path:
             with replacing(plot_path) as file:
-                plots.draw(results, file, plot_format)
+                plots.draw(found.results, file, plot_format)
     finally:  # a full disk costs the file, not what was measured
-        show(tables.bench_tables(results, environment.device_title(device, cold, compilers)))
-    if any(result.status in ("wrong", "failed") for result in results):
+        show(found)
+    if not found.passed:
         raise click.exceptions.Exit(1)
 
 
@@ -142,20 +137,3 @@ def info() -> None:
     if unavailable_reason() is None:
         facts.insert(2, ("tiles", tuned_fact()))  # after the GPU
     show(tables.pairs_table(facts))
-
-
-def select(names: Sequence[str], families: Sequence[str]) -> list[Kernel | View]:
-    """The entries asked for, in the catalogue's order; all of them if none is."""
-    asked = [find(name) for name in names] + [entry for family in families for entry in in_family(family)]
-    return [entry for entry in CATALOGUE if entry in asked] if asked else list(CATALOGUE)
-
-
-def choose_device(where: str) -> tuple[Device | None, str | None]:
-    """The GPU to measure on, or None for the emulator; and why there is no GPU, unless the emulator was asked for."""
-    if where == "emulator":
-        return None, None
-    if where == "auto" and (reason := unavailable_reason()):
-        return None, reason
-    with or_else("choose --device emulator, which counts and does not time"):
-        device = open_device()
-    return device, None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from cornerturn import lab
 from cornerturn.cli.options import (
     ELEMENT_BYTES,
     SIZE,
@@ -14,18 +15,12 @@ from cornerturn.cli.options import (
     refuse_given,
     svg_option,
 )
-from cornerturn.cli.shell import progress_bar, show, write_json
+from cornerturn.cli.shell import show, write_json
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs, replacing
-from cornerturn.kernels.catalogue import find
-from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.kernels.production.h200 import H200
-from cornerturn.lab import explain as explain_kernel
-from cornerturn.lab import trace as trace_thread
-from cornerturn.lab.matrices import Shape, require_memory
-from cornerturn.lab.views.explanation import explanation_view
+from cornerturn.lab.matrices import Shape
 from cornerturn.lab.views.pictures import svg
-from cornerturn.lab.views.trace import trace_view
 from cornerturn.measure.cases import Case
 from cornerturn.op.gpu.engine import into_new
 from cornerturn.op.gpu.plan import choose
@@ -86,16 +81,14 @@ def explain(
     if not name:
         raise UsageError("nothing to explain: give a KERNEL (`cornerturn list` shows them), or --move SHAPE:AXES")
     refuse_given(context, ("element_bytes", "json_path"), "is about --move: give a move and no KERNEL, or omit it")
-    kernel = _kernel(name, shape)
-    with progress_bar(1) as advance:
-        found = explain_kernel(kernel, *shape, at, warp, progress=lambda done, blocks: advance(0, name, done / blocks))
+    found = lab.explain(name, shape, at, warp)
     try:
         if svg_path:
             title = f"{name}, {shape[0]} x {shape[1]}, block {at[0]},{at[1]}, warp {warp}"
             with replacing(svg_path) as file:
                 file.write(svg(found.requests, found.name, title).encode())
     finally:  # a full disk costs the file, not what was found
-        show(explanation_view(found))
+        show(found)
     if found.faults:
         raise click.exceptions.Exit(1)
 
@@ -120,15 +113,7 @@ def trace(name: str, shape: Shape, at: Pair, thread: Pair) -> None:
 
     The elements of x are their own coordinates, so you see (r, c) arrive at y[c, r].
     """
-    followed = trace_thread(_kernel(name, shape), *shape, at, thread)
-    show(trace_view(followed))
+    followed = lab.trace(name, shape, at, thread)
+    show(followed)
     if followed.astray:
         raise click.exceptions.Exit(1)
-
-
-def _kernel(name: str, shape: Shape) -> Kernel:
-    entry = find(name)
-    if isinstance(entry, View):
-        raise UsageError(f"{name} moves nothing: there is nothing to follow; `cornerturn list` shows the kernels")
-    require_memory(*shape, element_bytes=entry.element_bytes)
-    return entry

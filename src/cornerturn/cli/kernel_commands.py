@@ -4,23 +4,23 @@ from pathlib import Path
 
 import click
 
+from cornerturn import lab
 from cornerturn.cli.options import ELEMENT_BYTES, moved_view, moves_option, refuse_given, svg_option
 from cornerturn.cli.shell import show
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.files import check_outputs, replacing
 from cornerturn.gpu import facts_of, unavailable_reason
-from cornerturn.kernels.catalogue import CATALOGUE, find, in_family
-from cornerturn.kernels.kernel import Kernel, Source, View
+from cornerturn.kernels.catalogue import CATALOGUE, in_family
+from cornerturn.kernels.kernel import Kernel, Source
 from cornerturn.kernels.production.h200 import H200
-from cornerturn.lab.layouts import watch_layouts
 from cornerturn.lab.views import tables
-from cornerturn.lab.views.layouts import svg_pictures, terminal_pictures
-from cornerturn.lab.wording import counted
+from cornerturn.lab.views.layouts import svg_pictures
 from cornerturn.measure.cases import Case
 from cornerturn.op.gpu.engine import into_new
 from cornerturn.op.gpu.plan import plan
 from cornerturn.op.gpu.tuned import profile_of
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, cache_folder, compile_source
+from cornerturn.wording import counted
 
 
 @click.command()
@@ -84,13 +84,10 @@ def layout(name: str, svg_path: Path | None) -> None:
     It shows how KERNEL places its tile in shared memory, and the alternatives: plain, padded, swizzled.
     """
     check_outputs({"--svg": svg_path})
-    kernel = find(name)
-    if isinstance(kernel, View):
-        raise UsageError(f"{name} moves nothing: it has no layout to show")
-    layouts = watch_layouts(kernel)
+    layouts = lab.layout(name)
     try:
         if svg_path:
             with replacing(svg_path) as file:
                 file.write(svg_pictures(layouts).encode())
     finally:  # a full disk costs the file, not what was found
-        show(terminal_pictures(layouts))
+        show(layouts)

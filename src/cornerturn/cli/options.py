@@ -35,6 +35,23 @@ class _FilePath(click.Path):
 
 
 FILE_PATH = _FilePath()
+_ENDINGS = {".html", ".jpeg", ".jpg", ".json", ".pdf", ".png", ".svg"}
+
+
+class OutputPath(_FilePath):
+    """A path of a file to write in one format: not one whose ending names another."""
+
+    def __init__(self, ending: str) -> None:
+        super().__init__()
+        self.ending = ending
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse ``picture.png`` for SVG."""
+        path = super().convert(value, param, ctx)
+        if path.suffix.lower() in _ENDINGS - {self.ending}:
+            written = self.ending.removeprefix(".").upper()
+            self.fail(f"{path}: {written} is written, whatever the name: let it end in {self.ending}", param, ctx)
+        return path
 
 
 def parse_size(_: click.Context, __: click.Parameter, text: str) -> Shape:
@@ -65,6 +82,25 @@ SIZE = click.option(
     callback=parse_size,
     help="Size of x.",
 )
+
+
+def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say how a kernel of one's own is launched, by the names that a comment in its file has."""
+    options = (
+        click.option(
+            "--entry", metavar="NAME", help="The kernel, for example 'turn<float, 32>'; needed if there are several."
+        ),
+        click.option("--block", metavar="X[,Y[,Z]]", help="Threads per block, for example 32,8."),
+        click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for example 'ceil(cols/32),ceil(rows/32)'."),
+        click.option("--args", metavar="LIST", help="The kernel's arguments in order, default x,y,rows,cols."),
+        click.option("--shared", metavar="BYTES", help="Dynamic shared memory per block, default 0."),
+        click.option("--element-bytes", metavar="BYTES", help="Size of an element: 1, 2, 4 (default), 8 or 16."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 DEVICE = click.option(
     "--device",
     "where",
@@ -84,12 +120,12 @@ PLOT = click.option(
 
 def json_option(text: str = "Write the results as JSON.") -> Option:
     """``--json FILE``; ``text`` is its help."""
-    return click.option("--json", "json_path", type=FILE_PATH, metavar="FILE", help=text)
+    return click.option("--json", "json_path", type=OutputPath(".json"), metavar="FILE", help=text)
 
 
 def svg_option(text: str) -> Option:
     """``--svg FILE``; ``text`` is its help."""
-    return click.option("--svg", "svg_path", type=FILE_PATH, metavar="FILE", help=text)
+    return click.option("--svg", "svg_path", type=OutputPath(".svg"), metavar="FILE", help=text)
 
 
 def _parse_move(_: click.Context, __: click.Parameter, text: str | None) -> Case | None:

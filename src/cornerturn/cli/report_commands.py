@@ -5,17 +5,20 @@ from pathlib import Path
 
 import click
 
-from cornerturn.cli.bench_commands import select
-from cornerturn.cli.options import FILE_PATH, SIZE
-from cornerturn.cli.shell import progress_bar, say
+from cornerturn.cli.options import FILE_PATH, SIZE, OutputPath
+from cornerturn.cli.shell import say
 from cornerturn.files import check_outputs, replacing
 from cornerturn.lab import report as lab_report
+from cornerturn.lab.by_name import select
 from cornerturn.lab.matrices import Shape, require_memory
-from cornerturn.lab.wording import counted
+from cornerturn.progress import progress_bar
+from cornerturn.wording import counted
 
 
 @click.command()
-@click.option("-o", "--output", type=FILE_PATH, default=Path("report.html"), show_default=True, metavar="FILE")
+@click.option(
+    "-o", "--output", type=OutputPath(".html"), default=Path("report.html"), show_default=True, metavar="FILE"
+)
 @click.option("--kernel", "names", multiple=True, metavar="KERNEL", help="Only this one; may be given several times.")
 @SIZE
 @click.option(

@@ -1,4 +1,4 @@
-"""What all commands share: errors in one line, exit status, output fit for a terminal or a pipe, a progress bar.
+"""What all commands share: errors in one line, exit status, output fit for a terminal or a pipe.
 
 Output in an encoding that lacks a character has an ASCII one in its place; rich itself draws its boxes in ASCII there.
 """
@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 
 import click
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from cornerturn.errors import CompileError, CornerturnError, DeviceError, EmulatorError
 from cornerturn.files import replacing
@@ -117,21 +116,3 @@ def or_else(remedy: str) -> Iterator[None]:
         yield
     except DeviceError as error:
         raise DeviceError(f"{error}: {remedy}") from error
-
-
-@contextmanager
-def progress_bar(kernels: int) -> Iterator[Callable[[int, str, float], None]]:
-    """A bar on stderr, on a terminal only, that disappears when the work is done.
-
-    It yields ``advance(before, kernel, done)``: how many kernels were done before this matrix, which one is at
-    work, and how many are done since.
-    """
-    console = Console(stderr=True)
-    columns = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=kernels)
-
-        def advance(before: int, kernel: str, done: float) -> None:
-            progress.update(task, completed=before + done, description=kernel)
-
-        yield advance

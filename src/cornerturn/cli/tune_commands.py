@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.cli.options import json_option
-from cornerturn.cli.shell import or_else, progress_bar, say, show, write_json
+from cornerturn.cli.shell import or_else, say, show, write_json
 from cornerturn.errors import UsageError
 from cornerturn.files import check_outputs
 from cornerturn.gpu import DeviceFacts, facts_of, open_device
@@ -19,6 +19,7 @@ from cornerturn.lab.environment import device_record
 from cornerturn.measure.tune import Choice, decisions
 from cornerturn.measure.tune_bench import tune_device, untune
 from cornerturn.op.gpu.tuned import tiles_path, tuned_elements
+from cornerturn.progress import progress_bar
 from cornerturn.toolchain import Cache, cache_folder
 
 

@@ -13,6 +13,7 @@ from cornerturn.emulator.spaces import WINDOWS
 from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.ptx import Instruction, Space, elements
+from cornerturn.wording import counted
 
 _SPACES = {"global", "shared", "shared::cta", "local", "const", "param"}
 _CACHE_HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt"}
@@ -64,7 +65,8 @@ def _sound(
             if placement.store is None:
                 where, fault = home.describe(int(placement.offsets[0])), "out of bounds"
             elif operation.kind != "load" and not placement.store.writable:
-                where, fault = f"{placement.store.name} + {int(placement.offsets[0])} bytes", "write to an input"
+                offset = counted(int(placement.offsets[0]), "byte")
+                where, fault = f"{placement.store.name} + {offset}", "write to an input"
             else:
                 yield placement.store, placement.offsets, chosen
                 continue
@@ -107,9 +109,10 @@ def _check_alignment(
     aligned = (local & np.uint64(operation.width - 1)) == 0
     if not aligned.all():
         address = int(local[aligned.argmin()])
+        past = counted(address % operation.width, "byte")
         message = (
             f"{operation.width}-byte {operation.kind} at {home.describe(address)}: "
-            f"the address must be a multiple of {operation.width}, it is {address % operation.width} bytes past one"
+            f"the address must be a multiple of {operation.width}, it is {past} past one"
         )
         wave.fault(operation.position, operation.instruction, "misaligned", message, lanes.index[members[~aligned]])
     return aligned

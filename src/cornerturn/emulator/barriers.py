@@ -12,6 +12,7 @@ from cornerturn.emulator.types import TYPES, Array
 from cornerturn.emulator.wave import Lanes, Wave
 from cornerturn.errors import BarrierError
 from cornerturn.ptx import Instruction
+from cornerturn.wording import counted
 
 _FREE = -1
 
@@ -79,9 +80,11 @@ class Barriers:
             first = row * self.wave.shape[1]
             at = int(self.block[row, released[row]].min())
             barrier, block = self._barrier(at), self.blocks[at]
+            count = int(released[row].sum())
+            waiting = f"{counted(count, 'thread')} {'waits' if count == 1 else 'wait'}"
             message = (
-                f"{int(released[row].sum())} threads wait here and others of their block go on without it; every "
-                "thread that has not exited must reach it"
+                f"{waiting} here and others of their block go on without it; every thread that has not exited "
+                "must reach it"
             )
             absent = first + np.flatnonzero(self.passed[row] & ~self.wave.alive[row])
             self.wave.fault(block.start + len(block.body), barrier, "barrier not reached by all", message, absent)
@@ -115,9 +118,10 @@ class Barriers:
             expected = f", where barrier {number} expects {needed}," if needed else ""
             places.append(f"{count} at '{barrier.text}' ({barrier.location}){expected}")
         first = self._barrier(int(state[0][0])).location
+        alive = counted(int(self.wave.alive[row].sum()), "thread")
         return (
-            f"{first}: a barrier can never complete: of {int(self.wave.alive[row].sum())} threads of block {block} "
-            f"that have not exited, {' and '.join(places)} wait; every thread must reach the same barrier"
+            f"{first}: a barrier can never complete: of {alive} of block {block} that have not exited, "
+            f"{' and '.join(places)} wait; every thread must reach the same barrier"
         )
 
 

@@ -1,7 +1,8 @@
 """Instruction -> action: a function that carries the instruction out for the active lanes of a wave."""
 
 from cornerturn.emulator import access, asynchronous, atomics, warp
-from cornerturn.emulator.instructions import Operation, join, resolve, split
+from cornerturn.emulator.instructions import Operation, resolve
+from cornerturn.emulator.meanings.table import join, split
 from cornerturn.emulator.operands import Action, Operands, Unsupported
 from cornerturn.emulator.types import TYPES
 from cornerturn.emulator.wave import Lanes, Wave

@@ -19,6 +19,7 @@ from cornerturn.emulator.wave import Wave
 from cornerturn.errors import EmulatorError, LaunchError
 from cornerturn.kernels.kernel import Extent
 from cornerturn.ptx import Entry, Variable, demangle, parse
+from cornerturn.wording import counted
 
 WAVE_LANES = 1 << 15
 """Lanes run together: enough to hide the interpreter's own cost, few enough that registers stay in the caches."""
@@ -81,7 +82,7 @@ def emulate(
         raise EmulatorError(f"kernel {name} wants clusters of blocks (__cluster_dims__): they are not emulated")
     symbols, static_bytes, local_bytes = _place_variables(kernel, memory)
     if not isinstance(shared_bytes, Integral) or shared_bytes < 0:
-        raise LaunchError(f"{shared_bytes!r} bytes of dynamic shared memory for kernel {name}: give 0 or more")
+        raise LaunchError(f"dynamic shared memory for kernel {name} must be 0 bytes or more: got {shared_bytes!r}")
     total_shared = static_bytes + int(shared_bytes)
     if total_shared > MAX_SHARED_BYTES:
         raise LaunchError(
@@ -137,7 +138,7 @@ def _check_block(kernel: Entry, block: Extent) -> None:
         )
     if kernel.max_threads and threads > kernel.max_threads:
         raise LaunchError(
-            f"kernel {kernel.source_name} was compiled for at most {kernel.max_threads} threads per block "
+            f"kernel {kernel.source_name} was compiled for at most {counted(kernel.max_threads, 'thread')} per block "
             f"(__launch_bounds__): block {block} has {threads}"
         )
     required = kernel.required_block
@@ -167,7 +168,7 @@ def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[BoundAr
     """Pack the arguments the way a launch does, and give each parameter's address."""
     if len(arguments) != len(kernel.parameters):
         raise EmulatorError(
-            f"kernel {kernel.source_name} takes {len(kernel.parameters)} arguments: {len(arguments)} were given"
+            f"kernel {kernel.source_name} takes {counted(len(kernel.parameters), 'argument')}: got {len(arguments)}"
         )
     packed, offsets = bytearray(), {}
     for number, (parameter, argument) in enumerate(zip(kernel.parameters, arguments, strict=True)):
@@ -181,8 +182,8 @@ def _place_parameters(kernel: Entry, memory: Memory, arguments: Sequence[BoundAr
         value = _argument_bytes(argument)
         if len(value) != parameter.size:
             raise EmulatorError(
-                f"argument {number} of kernel {kernel.source_name} has {len(value)} bytes: the parameter takes "
-                f"{parameter.size}"
+                f"argument {number} of kernel {kernel.source_name} has {counted(len(value), 'byte')}: "
+                f"the parameter takes {parameter.size}"
             )
         packed.extend(value)
     base = memory.bind(np.frombuffer(bytes(packed), dtype=np.uint8).copy(), "parameters").address

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cornerturn.emulator.types import Array
 from cornerturn.errors import EmulatorError
+from cornerturn.wording import counted
 
 ALLOCATION_SHIFT = 40
 """Allocation k starts at k << 40: an index that is wrong by less than a TiB can never fall into another one."""
@@ -188,8 +189,9 @@ class Memory:
         if nearest is None or abs(address - nearest.address) >= 1 << (ALLOCATION_SHIFT - 1):
             return f"address {address:#x}, which belongs to no array"
         if not 0 <= number < len(self.allocations) or self.allocations[number] is not nearest:
-            return f"{nearest.address - address} bytes before {nearest.name}"
-        return f"{nearest.name} + {address - nearest.address} bytes, where {nearest.name} has {len(nearest.data)} bytes"
+            return f"{counted(nearest.address - address, 'byte')} before {nearest.name}"
+        offset, size = (counted(bytes_, "byte") for bytes_ in (address - nearest.address, len(nearest.data)))
+        return f"{nearest.name} + {offset}, where {nearest.name} has {size}"
 
 
 class Arena(Store):
@@ -233,5 +235,5 @@ class Arena(Store):
         """Where an address lies, for a person; one that wrapped around at 0 lies before the memory."""
         around = 1 << (64 if address >> 32 else 32)
         if address >= around // 2:
-            return f"{around - address} bytes before {self.name} memory"
-        return f"{self.name} memory + {address} bytes, of which there are {self.size}"
+            return f"{counted(around - address, 'byte')} before {self.name} memory"
+        return f"{self.name} memory + {counted(address, 'byte')}, of which there are {self.size}"

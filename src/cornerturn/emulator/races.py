@@ -28,6 +28,7 @@ from cornerturn.emulator.events import (
 from cornerturn.emulator.geometry import Geometry
 from cornerturn.emulator.memory import Store
 from cornerturn.emulator.types import Array
+from cornerturn.wording import counted
 
 WORD = 4
 """Bytes of a shadow's unit, until an access narrower than that makes it as narrow."""
@@ -300,7 +301,7 @@ class Races:
         shared = store is self.wave.shared
         offset = int(store.offsets_of_owner(units[first] * shadow.unit, lane))
         verb = "reads" if operation.kind == "load" else "writes"
-        where = f"{store.name} memory + {offset} bytes" if shared else f"{store.name} + {offset} bytes"
+        where = f"{store.name}{' memory' if shared else ''} + {counted(offset, 'byte')}"
         rival = f"thread {other}" if shared else f"thread {other} of block {other_block}"
         place = "in the same instruction" if turn is self.turns[-1] else f"at {turn.operation.instruction.location}"
         both = verb == earlier == "writes"

@@ -1,7 +1,7 @@
 """What an emulated launch reports: its memory accesses, its instructions and the faults it committed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -81,7 +81,7 @@ class Emulation:
         hazards: faults, in PTX order.
     """
 
-    accesses: tuple[Access, ...]
+    accesses: tuple[Access, ...] = field(repr=False)
     warp_instructions: int
     lane_instructions: int
     hazards: tuple[Hazard, ...]
@@ -104,10 +104,10 @@ class Movement:
     kind: Kind
     width: int
     memory: str
-    block: NDArray[np.int64]
-    thread: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    values: NDArray[Any]
+    block: NDArray[np.int64] = field(repr=False)
+    thread: NDArray[np.int64] = field(repr=False)
+    offset: NDArray[np.int64] = field(repr=False)
+    values: NDArray[Any] = field(repr=False)
 
 
 Observer = Callable[[Movement], None]

@@ -4,6 +4,8 @@ Everything runs in the device's primary context, which other frameworks share, o
 context that was current before a call is current again after it.
 """
 
+import ctypes
+import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +32,7 @@ def open_device(ordinal: int = 0) -> "Device":
     try:
         from cuda.bindings import driver
     except ImportError as error:
-        raise _missing("cuda-bindings") from error
+        raise (_missing("cuda-bindings") if _has_driver() else DeviceError("no NVIDIA driver found")) from error
     try:
         check(driver.cuInit(0))
         count = check(driver.cuDeviceGetCount())
@@ -45,6 +47,15 @@ def open_device(ordinal: int = 0) -> "Device":
     except ImportError as error:
         raise _missing("cuda-core") from error
     return Device(core.Device(ordinal))
+
+
+def _has_driver() -> bool:
+    """Return whether the driver's library is on this machine: where it is not, no package brings a GPU."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def _missing(package: str) -> DeviceError:

@@ -1,9 +1,11 @@
 """The nouns of the catalogue: where a kernel comes from, what it accepts and how it is launched."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+
+from cornerturn.wording import counted
 
 Extent = tuple[int, int, int]
 Argument = str | np.generic
@@ -25,7 +27,7 @@ class CudaText:
     """
 
     file: str
-    text: str
+    text: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class CudaSource:
     """
 
     file: str
-    text: str
+    text: str = field(repr=False)
     entries: tuple[str, ...]
     preceding: tuple[CudaText, ...] = ()
 
@@ -78,7 +80,7 @@ class CuteSource:
     """
 
     file: str
-    text: str
+    text: str = field(repr=False)
     entries: tuple[str, ...]
 
 
@@ -125,6 +127,9 @@ class Kernel:
     launch: Callable[[int, int], Launch]
     refuses: Callable[[int, int], str | None]
     lesson: str
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.name}: {self.family}, elements of {counted(self.element_bytes, 'byte')}>"
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,36 @@ import platform
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from cornerturn.errors import CornerturnError
+from cornerturn.errors import CornerturnError, DeviceError, UsageError
 from cornerturn.gpu import Device, open_device
+from cornerturn.gpu import unavailable_reason as why_no_gpu
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.toolchain import DEFAULT_ARCH, Cache, build, cache_folder, compiler_version
 from cornerturn.version import package_version
 
 _LIBRARIES = ("numpy", "numba", "cuda-bindings", "cuda-core", "nvidia-cutlass-dsl", "rich", "click")
+
+
+def choose_device(where: str) -> tuple[Device | None, str | None]:
+    """The GPU to measure on, or None for the emulator; and why there is no GPU, unless the emulator was asked for.
+
+    Args:
+        where: ``auto``, ``gpu`` or ``emulator``.
+
+    Raises:
+        UsageError: it is none of these.
+        DeviceError: the GPU that was asked for cannot be used.
+    """
+    if where not in ("auto", "gpu", "emulator"):
+        raise UsageError(f"device must be auto, gpu or emulator: got {where!r}")
+    if where == "emulator":
+        return None, None
+    if where == "auto" and (reason := why_no_gpu()):
+        return None, reason
+    try:
+        return open_device(), None
+    except DeviceError as error:
+        raise DeviceError(f"{error}: choose --device emulator, which counts and does not time") from error
 
 
 def device_record(device: Device | None, compilers: Sequence[str] = ()) -> dict[str, object]:

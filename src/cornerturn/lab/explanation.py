@@ -15,9 +15,10 @@ from cornerturn.lab.kernel_text import KernelText, kernel_text
 from cornerturn.lab.matrices import distinct
 from cornerturn.lab.observation import BlockRun, run_block
 from cornerturn.lab.run import Progress, Run, run_emulated
-from cornerturn.lab.wording import counted
 from cornerturn.ptx import Space
+from cornerturn.showing import Shown
 from cornerturn.toolchain import DEFAULT_ARCH
+from cornerturn.wording import counted
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class LineCount:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Shown):
     """What ``cornerturn explain`` shows.
 
     Attributes:
@@ -82,6 +83,9 @@ class Explanation:
     diagnosis: tuple[str, ...]
     run: Run
     block: BlockRun
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {self.kernel.name}, x is {self.rows} x {self.cols}>"
 
     @property
     def faults(self) -> tuple[str, ...]:

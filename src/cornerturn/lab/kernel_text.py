@@ -1,7 +1,7 @@
 """The part of a source file that is one kernel, and which of its lines an access belongs to."""
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePath
 
@@ -22,7 +22,7 @@ class KernelText:
 
     file: str
     first: int
-    lines: tuple[str, ...]
+    lines: tuple[str, ...] = field(repr=False)
 
     def line_of(self, access: Access | Instruction) -> int:
         """The kernel's own line that ``access`` comes from: its innermost location inside the kernel.

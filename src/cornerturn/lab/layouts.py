@@ -19,8 +19,9 @@ from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.matrices import ELEMENT_BYTES
 from cornerturn.lab.observation import NONE, run_block
-from cornerturn.lab.wording import counted
+from cornerturn.showing import Shown
 from cornerturn.toolchain import DEFAULT_ARCH
+from cornerturn.wording import counted
 
 ArrangementKind = Literal["plain", "padded", "swizzled", "other"]
 Grid = NDArray[np.int64]
@@ -94,7 +95,7 @@ class Arrangement:
 
 
 @dataclass(frozen=True)
-class Layouts:
+class Layouts(Shown):
     """The layouts of one kernel, seen in its first block.
 
     Attributes:
@@ -112,6 +113,9 @@ class Layouts:
     shared: tuple[Arrangement, ...]
     access: Literal["store", "load"]
     taken: NDArray[np.bool_]
+
+    def __repr__(self) -> str:
+        return f"<Layouts of {self.kernel}: threads {self.read.notation or 'in no layout'}>"
 
 
 def watch_layouts(kernel: Kernel, arch: str = DEFAULT_ARCH) -> Layouts:

@@ -11,7 +11,7 @@ from cornerturn.errors import UsageError
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import CudaSource, Kernel
 from cornerturn.lab.evidence import EQUAL, Fact, Numbers
-from cornerturn.lab.lessons import Facts, Lesson
+from cornerturn.lab.lesson import Facts, Lesson
 
 
 def find_lessons(names: Sequence[str]) -> tuple[Lesson, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.errors import UsageError
+from cornerturn.wording import of_all
 
 Shape = tuple[int, int]
 """Rows and cols of x."""
@@ -142,7 +143,7 @@ class Mismatch:
         never = f", {self.unwritten} of them never written" if self.unwritten else ""
         digits = 2 * self.element_bytes
         return (
-            f"{self.wrong} of {self.elements} elements are wrong{never}; the first is "
+            f"{of_all(self.wrong, self.elements, 'element')} wrong{never}; the first is "
             f"y[{self.row}, {self.col}]: got 0x{self.got:0{digits}x}, expected 0x{self.expected:0{digits}x}"
         )
 

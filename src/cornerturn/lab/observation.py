@@ -6,7 +6,7 @@ tells elements of x from all else that a kernel moves: every bit of them changes
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -60,8 +60,8 @@ class BlockRun:
     element_bytes: int
     pitch: Mapping[str, int]
     text: KernelText
-    accesses: Mapping[tuple[int, str, str], Access]
-    movements: tuple[Movement, ...]
+    accesses: Mapping[tuple[int, str, str], Access] = field(repr=False)
+    movements: tuple[Movement, ...] = field(repr=False)
 
     def access(self, movement: Movement) -> Access:
         """The memory instruction that made a movement."""

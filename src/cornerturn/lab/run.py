@@ -13,8 +13,9 @@ from cornerturn.gpu import Device, Timing, time_launches
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel, Launch, View
 from cornerturn.lab.matrices import Matrix, Mismatch, find_mismatch, poison, words_of
-from cornerturn.lab.wording import counted
+from cornerturn.showing import Shown
 from cornerturn.toolchain import DEFAULT_ARCH, build
+from cornerturn.wording import counted
 
 _Bound = TypeVar("_Bound")
 
@@ -38,7 +39,7 @@ class TimingPlan:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Shown):
     """What one kernel did to one matrix.
 
     Attributes:
@@ -52,6 +53,10 @@ class Run:
     mismatch: Mismatch | None
     emulation: Emulation | None = None
     timing: Timing | None = None
+
+    def __repr__(self) -> str:
+        rows, cols = self.output.shape
+        return f"<Run, {'valid' if self.valid else 'wrong'}: y is {rows} x {cols} {self.output.dtype}>"
 
     @property
     def faults(self) -> tuple[str, ...]:

@@ -11,7 +11,9 @@ from cornerturn.emulator.report import Coordinates, Kind
 from cornerturn.kernels.controls import COPY
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.observation import NONE, BlockRun, Element, require_inside, run_block
+from cornerturn.showing import Shown
 from cornerturn.toolchain import DEFAULT_ARCH
+from cornerturn.wording import counted
 
 Writers = NDArray[np.int64]
 Arrival = tuple[Element | None, Element, Element | None]
@@ -42,7 +44,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Shown):
     """What ``cornerturn trace`` shows.
 
     Attributes:
@@ -60,6 +62,10 @@ class Trace:
     thread: Coordinates
     number: int
     steps: tuple[Step, ...]
+
+    def __repr__(self) -> str:
+        at, thread = (",".join(map(str, pair[:2])) for pair in (self.run.at, self.thread))
+        return f"<Trace of {self.kernel.name}, block {at}, thread {thread}: {counted(len(self.steps), 'step')}>"
 
     def arrivals(self) -> Iterator[Arrival]:
         """For each element that the thread writes to y: its place in x, where it arrives, and where it belongs.

@@ -10,7 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.measure.compare import OURS, ROOF, Measurement
+from cornerturn.measure.comparison import Comparison
 from cornerturn.measure.summary import MARGINS, summarize
+from cornerturn.showing import view_of
+from cornerturn.wording import counted
 
 _LEGEND = (
     "copy: the speed of a plain copy, measured in this run, in GB/s of bytes read + written. "
@@ -21,6 +24,16 @@ _MOVES_LEGEND = (
     "ahead by > 2%: moves at which the library is so much faster than cornerturn."
 )
 _LONGEST_NAME = 44
+
+
+@view_of.register
+def comparison_view(found: Comparison) -> RenderableType:
+    """Tables of all cases, or the figures of many moves."""
+    if found.drawn is None:
+        return compare_tables(found.results, found.missing, found.title)
+    count, seed, low, high = found.drawn
+    title = f"{counted(count, 'random move')}, seed {seed}, {low:,} to {high:,} bytes, {found.title}"
+    return moves_tables(found.results, found.missing, title)
 
 
 def compare_tables(results: Sequence[Measurement], missing: Sequence[str], where: str) -> RenderableType:
@@ -76,7 +89,7 @@ def moves_tables(results: Sequence[Measurement], missing: Sequence[str], title: 
         if table.row_count:
             parts += [table, Text()]
     if summary.invalid:
-        parts += [Text(f"cornerturn was wrong or failed at {summary.invalid} moves", "bold red")]
+        parts += [Text(f"cornerturn was wrong or failed at {counted(summary.invalid, 'move')}", "bold red")]
     return Group(*parts, *(Text(line, "yellow") for line in missing), *_notes(results))
 
 
@@ -160,5 +173,6 @@ def draw(results: Sequence[Measurement], file: IO[bytes], format: str) -> None:
         panel.set_xlim(left=0)
         panel.grid(axis="y", alpha=0.3)
         panel.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.supxlabel("share of the copy roof's speed")
+        panel.set_xlabel("share of the copy roof's speed")
+        panel.tick_params(axis="x", top=True, labeltop=True)  # a tall panel is read from its top
     figure.savefig(file, format=format)

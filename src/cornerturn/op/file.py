@@ -21,6 +21,7 @@ from cornerturn.files import NpyHeader, read_npy_header, refuse, replacing, writ
 from cornerturn.op.engines import move
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import AnyArray, StridedView, check_ndim, empty_c_order, normalized_axes
+from cornerturn.wording import counted
 
 DEFAULT_MEMORY = 1 << 30
 MIN_MEMORY = 1 << 20
@@ -226,4 +227,4 @@ def _size(nbytes: int) -> str:
     for larger in ("KB", "MB", "GB", "TB"):
         if size >= 1000:
             size, unit = size / 1000, larger
-    return f"{nbytes} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+    return counted(nbytes, "byte") if unit == "bytes" else f"{size:.1f} {unit}"

@@ -1,7 +1,7 @@
 """The public functions: any array in, its transposed copy out."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from cornerturn.op.cpu.plan import Plan
     from cornerturn.op.gpu.choice import Choice
 
+Array = TypeVar("Array")
+"""An array of any library: what comes back is one of the same."""
 
-def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> Any:
+
+def transpose(x: Array, axes: Sequence[int] | None = None, *, out: Array | None = None) -> Array:
     """Return a C-contiguous copy of ``x`` with its axes permuted.
 
     Args:
@@ -42,13 +45,13 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
         [[0, 3], [1, 4], [2, 5]]
     """
     if type(x) is np.ndarray:
-        are_few = x.size <= FEW_ELEMENTS and x.nbytes  # copy() makes a byte of none
-        result = (few if are_few else known)(x, axes, out)
-        return NUMPY.transpose(x, axes, out) if result is None else result
-    return (NUMPY if isinstance(x, np.ndarray) else adapter_of(x)).transpose(x, axes, out)
+        are_few = x.size <= FEW_ELEMENTS and x.nbytes  # type: ignore[attr-defined]  # copy() makes a byte of none
+        result: Any = (few if are_few else known)(x, axes, out)  # type: ignore[arg-type]
+        return NUMPY.transpose(x, axes, out) if result is None else result  # type: ignore[arg-type, return-value]
+    return (NUMPY if isinstance(x, np.ndarray) else adapter_of(x)).transpose(x, axes, out)  # type: ignore[no-any-return]
 
 
-def matrix_transpose(x: Any, *, out: Any = None) -> Any:
+def matrix_transpose(x: Array, *, out: Array | None = None) -> Array:
     """Return a C-contiguous copy of ``x`` with its last two axes exchanged (Array API ``matrix_transpose``).
 
     Args:
@@ -68,7 +71,7 @@ def matrix_transpose(x: Any, *, out: Any = None) -> Any:
     return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2), out=out)
 
 
-def permute_dims(x: Any, axes: Sequence[int], *, out: Any = None) -> Any:
+def permute_dims(x: Array, axes: Sequence[int], *, out: Array | None = None) -> Array:
     """Return a C-contiguous copy of ``x`` with its axes permuted (Array API ``permute_dims``).
 
     ``transpose`` with ``axes`` required.

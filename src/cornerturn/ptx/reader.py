@@ -12,6 +12,7 @@ from math import prod
 
 from cornerturn.errors import PtxError
 from cornerturn.ptx.lines import files
+from cornerturn.ptx.names import demangle
 from cornerturn.ptx.syntax import (
     TYPE_BYTES,
     Address,
@@ -111,7 +112,8 @@ def _functions(text: str) -> Iterator[_Function]:
 def _kernel(functions: list[_Function], name: str) -> _Function:
     kernels = {function.name: function for function in functions if function.kind == "entry"}
     if name not in kernels:
-        raise PtxError(f"the PTX holds no kernel {name}; it holds: {', '.join(kernels) or 'none'}")
+        held = ", ".join(demangle(kernel).text for kernel in kernels) or "none"
+        raise PtxError(f"the PTX holds no kernel {demangle(name).text}; it holds: {held}")
     return kernels[name]
 
 

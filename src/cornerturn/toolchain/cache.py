@@ -6,13 +6,19 @@ cut short is a miss, and a folder that cannot be written is left as it is.
 """
 
 import base64
+import getpass
 import hashlib
 import json
 import os
+import shutil
+import stat
 import sys
+import tempfile
+import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 from cornerturn.errors import UsageError
@@ -38,8 +44,8 @@ def cache_folder() -> Path:
     """The folder in use: ``CORNERTURN_CACHE``, or the folder ``cornerturn`` among the user's caches.
 
     The user's caches are in ``$XDG_CACHE_HOME`` or ``~/.cache`` (XDG Base Directory Specification), on macOS in
-    ``~/Library/Caches``, on Windows in ``%LOCALAPPDATA%``. For a user without a home the folder is the null device,
-    where nothing can be kept.
+    ``~/Library/Caches``, on Windows in ``%LOCALAPPDATA%``. If that cannot be written, or the user has no home, the
+    folder is one of the user's own among temporary files, and a warning says so once.
 
     Raises:
         UsageError: ``CORNERTURN_CACHE`` begins with ``~`` and a user that the system does not know.
@@ -50,9 +56,55 @@ def cache_folder() -> Path:
         except RuntimeError as error:
             raise UsageError(f"CORNERTURN_CACHE={chosen}: there is no such home: give an absolute path") from error
     try:
-        return _user_caches() / "cornerturn"
+        folder = _user_caches() / "cornerturn"
     except RuntimeError:  # no home
-        return Path(os.devnull)
+        folder = Path(os.devnull)
+    return folder if _is_writable(folder) else _temporary(folder)
+
+
+@cache
+def _temporary(closed: Path) -> Path:
+    """A folder in place of one that cannot be written, with what that holds; the same for all processes of a user."""
+    folder = Path(tempfile.gettempdir()) / f"cornerturn-{getattr(os, 'getuid', getpass.getuser)()}"
+    try:
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+            with suppress(OSError, shutil.Error):
+                shutil.copytree(closed, folder, dirs_exist_ok=True)
+        if not _is_own(folder):
+            raise PermissionError(f"{folder} belongs to somebody else")
+    except OSError as error:
+        not_kept(closed, error)
+        return closed
+    _warn(f"{closed} cannot be written, and compiled kernels are kept in {folder}: {_REMEDY}")
+    return folder
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a folder among temporary files is this user's, and nobody else could have put a kernel there."""
+    found = folder.lstat()
+    mine = found.st_uid == getattr(os, "getuid", lambda: found.st_uid)()
+    return stat.S_ISDIR(found.st_mode) and mine and (os.name == "nt" or not found.st_mode & 0o022)
+
+
+_REMEDY = "set CORNERTURN_CACHE to a folder that can be"
+
+
+def not_kept(folder: Path, error: OSError) -> None:
+    """Say once that what was compiled is not kept."""
+    if folder not in _told:
+        _told.add(folder)
+        _warn(
+            f"compiled kernels are not kept, and each process compiles anew: {folder} cannot be written "
+            f"({error.strerror or error}): {_REMEDY}"
+        )
+
+
+_told: set[Path] = set()
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _user_caches() -> Path:
@@ -86,12 +138,14 @@ class Cache:
         return _decode(body) if digest == _digest(key, body) else None
 
     def store(self, key: str, module: Module) -> None:
-        """Keep ``module`` under ``key``, readable for all who may read the folder; no error if it cannot be written."""
+        """Keep ``module`` under ``key``, readable for all who may read the folder; warn once if it cannot be kept."""
         body = _encode(module)
-        with suppress(OSError):
+        try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with appearing(self._path(key)) as file:
                 file.write(_digest(key, body) + body)
+        except OSError as error:
+            not_kept(self.folder, error)
 
     def info(self) -> CacheInfo:
         """Count the folder's modules. A folder that does not exist yet, or cannot be read, has none."""

@@ -1,6 +1,6 @@
 """The Image: a kernel of any language becomes one, and it runs on a GPU and on the emulator."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Image:
         compiler: name and version, for example ``nvrtc 13.0``.
     """
 
-    ptx: str
-    cubin: bytes
+    ptx: str = field(repr=False)
+    cubin: bytes = field(repr=False)
     symbol: str
     arch: str
     compiler: str

@@ -1,7 +1,7 @@
 """The Module: the code of a whole source, as one compilation makes it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cornerturn.toolchain.image import Image
 
@@ -18,8 +18,8 @@ class Module:
         compiler: name and version, for example ``nvrtc 13.0``.
     """
 
-    ptx: str
-    cubin: bytes
+    ptx: str = field(repr=False)
+    cubin: bytes = field(repr=False)
     symbols: Mapping[str, str]
     arch: str
     compiler: str

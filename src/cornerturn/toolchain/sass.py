@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from cornerturn.errors import CompileError, MissingExtraError
-from cornerturn.ptx import TYPE_BYTES, Immediate, Instruction, elements, parse
+from cornerturn.ptx import TYPE_BYTES, Immediate, Instruction, demangle, elements, parse
 from cornerturn.toolchain.image import Image
 
 MemorySpace = Literal["global", "shared", "generic"]
@@ -71,7 +71,7 @@ def _sass_opcodes(image: Image) -> list[str]:
     code = _disassemble(image.cubin)
     section = re.search(rf"^\.text\.{re.escape(image.symbol)}:\n(.*?)(?=^//---|\Z)", code, re.DOTALL | re.MULTILINE)
     if section is None:
-        raise CompileError(f"the machine code has no kernel {image.symbol}")
+        raise CompileError(f"the machine code has no kernel {demangle(image.symbol).text}")
     return re.findall(_SASS_OPCODE, section[1])
 
 

@@ -5,6 +5,8 @@ from functools import partial
 
 from hypothesis import strategies as st
 
+from cornerturn.emulator.counting import WARP
+
 
 def signed(value: int, bits: int) -> int:
     return value - 2**bits if value >> (bits - 1) & 1 else value
@@ -65,7 +67,6 @@ def _lop3(table: int) -> Callable[[int, int, int], int]:
 
 def _arithmetic(kind: str) -> dict[str, tuple[str, Callable[..., int]]]:
     bits, two = int(kind[1:]), f"{kind} = {kind}, {kind}"
-    shift = f"{kind} = {kind}, u32"
     return {
         f"add.{kind} %d, %a, %b;": (two, lambda a, b: a + b),
         f"sub.{kind} %d, %a, %b;": (two, lambda a, b: a - b),
@@ -76,8 +77,6 @@ def _arithmetic(kind: str) -> dict[str, tuple[str, Callable[..., int]]]:
         f"sad.{kind} %d, %a, %b, %c;": (f"{two}, {kind}", lambda a, b, c: abs(a - b) + c),
         f"min.{kind} %d, %a, %b;": (two, min),
         f"max.{kind} %d, %a, %b;": (two, max),
-        f"shl.b{bits} %d, %a, %b;": (shift, lambda a, n: a << min(n, bits)),
-        f"shr.{kind} %d, %a, %b;": (shift, lambda a, n: a >> min(n, bits)),
         # By zero the ISA leaves the result open: here the divisor is then made 1.
         f".reg .pred %z; setp.eq.{kind} %z, %b, 0; selp.{kind} %b, 1, %b, %z; div.{kind} %d, %a, %b;": (two, _divide),
         f".reg .pred %z; setp.eq.{kind} %z, %b, 0; selp.{kind} %b, 1, %b, %z; rem.{kind} %d, %a, %b;": (
@@ -92,6 +91,14 @@ def _wide(kind: str) -> dict[str, tuple[str, Callable[..., int]]]:
     return {
         f"mul.wide.{kind} %d, %a, %b;": (f"{twice} = {kind}, {kind}", lambda a, b: a * b),
         f"mad.wide.{kind} %d, %a, %b, %c;": (f"{twice} = {kind}, {kind}, {twice}", lambda a, b, c: a * b + c),
+    }
+
+
+def _shifts(kind: str) -> dict[str, tuple[str, Callable[..., int]]]:
+    bits, shift = int(kind[1:]), f"{kind} = {kind}, u32"
+    return {
+        f"shl.b{bits} %d, %a, %b;": (shift, lambda a, n: a << min(n, bits)),
+        f"shr.{kind} %d, %a, %b;": (shift, lambda a, n: a >> min(n, bits)),
     }
 
 
@@ -111,10 +118,19 @@ def _bits(bits: int) -> dict[str, tuple[str, Callable[..., int]]]:
     }
 
 
+_KINDS = ("u16", "s16", "u32", "s32", "u64", "s64")
 _THREE = "b32 = b32, b32, b32"
-EXACT: dict[str, tuple[str, Callable[..., int]]] = {
-    **{line: row for kind in ("u16", "s16", "u32", "s32", "u64", "s64") for line, row in _arithmetic(kind).items()},
-    **{line: row for kind in ("u16", "s16", "u32", "s32") for line, row in _wide(kind).items()},
+ARITHMETIC: dict[str, tuple[str, Callable[..., int]]] = {
+    **{line: row for kind in _KINDS for line, row in _arithmetic(kind).items()},
+    **{line: row for kind in _KINDS[:4] for line, row in _wide(kind).items()},
+    "mul24.lo.u32 %d, %a, %b;": ("u32 = u32, u32", lambda a, b: (a & 0xFFFFFF) * (b & 0xFFFFFF)),
+    "mul24.lo.s32 %d, %a, %b;": (
+        "u32 = u32, u32",
+        lambda a, b: signed(a & 0xFFFFFF, 24) * signed(b & 0xFFFFFF, 24),
+    ),
+}
+BITS: dict[str, tuple[str, Callable[..., int]]] = {
+    **{line: row for kind in _KINDS for line, row in _shifts(kind).items()},
     **_bits(32),
     **_bits(64),
     **{f"lop3.b32 %d, %a, %b, %c, {n};": (_THREE, _lop3(n)) for n in (0x00, 0x1B, 0x78, 0xE8, 0xFE)},
@@ -123,12 +139,8 @@ EXACT: dict[str, tuple[str, Callable[..., int]]] = {
     "shf.r.wrap.b32 %d, %a, %b, %c;": (_THREE, lambda a, b, n: (b << 32 | a) >> (n & 31)),
     "shf.l.clamp.b32 %d, %a, %b, %c;": (_THREE, lambda a, b, n: (b << 32 | a) << min(n, 32) >> 32),
     "shf.r.clamp.b32 %d, %a, %b, %c;": (_THREE, lambda a, b, n: (b << 32 | a) >> min(n, 32)),
-    "mul24.lo.u32 %d, %a, %b;": ("u32 = u32, u32", lambda a, b: (a & 0xFFFFFF) * (b & 0xFFFFFF)),
-    "mul24.lo.s32 %d, %a, %b;": (
-        "u32 = u32, u32",
-        lambda a, b: signed(a & 0xFFFFFF, 24) * signed(b & 0xFFFFFF, 24),
-    ),
 }
+EXACT = ARITHMETIC | BITS
 
 
 def expected(line: str, rows: Sequence[tuple[int, ...]]) -> list[int]:
@@ -146,3 +158,5 @@ def expected(line: str, rows: Sequence[tuple[int, ...]]) -> list[int]:
 
 EDGES = (0, 1, 2, 7, 8, 15, 16, 31, 32, 33, 63, 64, 255, 256, 0x7FFF, 0x8000, 2**31 - 1, 2**31, 2**63 - 1, 2**63)
 WORDS = st.one_of(st.sampled_from([*EDGES, *(2**64 - edge for edge in EDGES)]), st.integers(0, 2**64 - 1))
+ROWS = st.lists(st.tuples(WORDS, WORDS, WORDS, WORDS), min_size=WARP, max_size=WARP)
+"""Sources of an instruction, a row per lane of a warp."""

@@ -16,6 +16,7 @@ from ...any_box import any_box, move, move_box
 from ...emulated_move import moved_axes
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 @settings(max_examples=300)
 def test_any_box_moves_its_array(seed: int) -> None:

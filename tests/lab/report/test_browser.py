@@ -115,7 +115,7 @@ def keys(browser, *pressed):
 def test_counts_are_those_of_bench_json(opened, folder):
     browser = opened()
     results = {result["kernel"]: result for result in json.loads((folder / "bench.json").read_text())["results"]}
-    assert shown(browser) == list(results)
+    assert sorted(shown(browser)) == sorted(results)
     for row in every(browser, "table.overview tbody tr"):
         counters = results[row.get_attribute("data-kernel")]["counters"] or {}
         for cell in every(row, "td[data-place]"):
@@ -410,3 +410,66 @@ def test_an_unknown_kernel_is_said_to_be_so(opened):
     assert "There is no such kernel on this page" in one(browser, "main").text
     opened("kernel/f32_diagonal2d")
     assert "rows and cols must be equal: got 64 x 96" in one(browser, "main").text
+
+
+def test_the_list_begins_where_a_learner_looks(opened):
+    page = opened()
+    assert page.find_element(By.CSS_SELECTOR, "[data-kernel]").get_attribute("data-kernel") == "naive"
+
+
+@pytest.fixture
+def window(browser):
+    """Makes the page that is seen so many pixels wide and high."""
+
+    def window(width, height):
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    yield window
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+TO_THE_CONFLICT = "live.player.to(live.player.explorers[0].steps.findIndex((step) => step.phase === 'take'))"
+
+
+def seen(page, selector):
+    """Whether each element stands within the window, without scrolling."""
+    within = (
+        "return [...document.querySelectorAll(arguments[0])].map((each) => { const box = each.getBoundingClientRect(); "
+        "return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight && box.right <= innerWidth; })"
+    )
+    return page.execute_script(within, selector)
+
+
+def test_the_picture_of_a_conflict_is_above_the_fold(opened, window):
+    window(1280, 900)
+    page = opened("kernel/shared_no_padding")
+    page.execute_script(TO_THE_CONFLICT)
+    assert seen(page, ".hardware .request") == [True]
+    assert "32 wavefronts" in page.find_element(By.CSS_SELECTOR, ".hardware .verdict").text
+
+
+def test_the_picture_keeps_its_height_while_the_warp_steps(opened, window):
+    window(1280, 900)
+    page = opened("kernel/shared_no_padding")
+    tops = set()
+    for _ in range(12):
+        tops.add(page.execute_script("return document.querySelector('.source').getBoundingClientRect().top"))
+        page.find_element(By.TAG_NAME, "body").send_keys(Keys.ARROW_RIGHT)
+    assert len(tops) == 1
+
+
+@pytest.mark.parametrize(("kernel", "others"), [("naive", []), ("shared_no_padding", ["stored by other warps"])])
+def test_every_kind_of_cell_has_its_legend(opened, kernel, others):
+    page = opened(f"kernel/{kernel}")
+    keys = [key.text for key in page.find_elements(By.CSS_SELECTOR, ".stage .legend .key")]
+    assert keys == ["at work now", "in a step before", *others, "not yet"]
+
+
+def test_at_400_pixels_compare_shows_both_kernels(opened, window):
+    window(400, 800)
+    page = opened("compare/shared_no_padding/shared_padding")
+    page.execute_script(TO_THE_CONFLICT)
+    page.execute_script("scrollTo(0, document.querySelector('.both').offsetTop - 60)")
+    assert seen(page, ".both .request") == [True, True]
+    assert [each.text.split()[0] for each in page.find_elements(By.CSS_SELECTOR, ".both .verdict")] == ["32", "1"]

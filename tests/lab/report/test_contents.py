@@ -1,9 +1,9 @@
 import pytest
 
 from cornerturn.kernels.catalogue import find
-from cornerturn.lab.bench import bench_on_emulator
 from cornerturn.lab.explanation import explain
 from cornerturn.lab.matrices import distinct
+from cornerturn.lab.measuring import bench_on_emulator
 from cornerturn.lab.report import contents, steps
 from cornerturn.toolchain import DEFAULT_ARCH
 

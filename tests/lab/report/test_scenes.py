@@ -18,7 +18,7 @@ from cornerturn.toolchain import unavailable_reason
 # Of the production kernels those of 1, 4 and 8 bytes: the other sizes show nothing new.
 OTHER_SIZES = {entry.name for entry in in_family("production") if entry.element_bytes in (2, 16)}
 KERNELS = [entry for entry in CATALOGUE if isinstance(entry, Kernel) and entry.name not in OTHER_SIZES]
-SHAPES = [(256, 128), (100, 36)]
+SHAPES = [(256, 128), pytest.param((100, 36), marks=pytest.mark.long)]
 
 
 @pytest.fixture(params=KERNELS, ids=lambda kernel: kernel.name)

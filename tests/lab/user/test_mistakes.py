@@ -68,7 +68,7 @@ def test_a_value_that_x_does_not_have_is_shown_as_bits():
     found = recognise(y, x.T, x, np.ones(x.size, dtype=bool))
     assert found.kind == "wrong elements"
     assert (
-        "1 of 20 elements are wrong; y[2, 1] is 0xa5a5a5a5 (not an element of x) and should be x[1, 2]" in found.message
+        "1 of 20 elements is wrong; y[2, 1] is 0xa5a5a5a5 (not an element of x) and should be x[1, 2]" in found.message
     )
     assert found.index == 9
 

@@ -37,3 +37,12 @@ def test_the_svg_holds_every_cell_of_every_grid() -> None:
     _, _, width, height = map(int, root.get("viewBox").split())
     assert max(int(each.get("x", 0)) for each in rectangles) < width
     assert max(int(each.get("y", 0)) for each in rectangles) < height
+
+
+@pytest.mark.parametrize("name", ["naive", "cute_row_smem", "tiled_32"])
+def test_the_svg_has_a_size_and_is_no_strip(name: str) -> None:
+    root = ElementTree.fromstring(svg_pictures(watch_layouts(find(name))))
+    width, height = int(root.get("width")), int(root.get("height"))
+    assert root.get("viewBox") == f"0 0 {width} {height}"
+    assert width <= 1800
+    assert height <= 1.3 * width

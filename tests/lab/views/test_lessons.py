@@ -4,8 +4,8 @@ import pytest
 from rich.console import Console
 
 from cornerturn.lab.evidence import Fact
+from cornerturn.lab.lesson import Finding, Findings
 from cornerturn.lab.lesson_book import LESSONS
-from cornerturn.lab.lessons import Finding
 from cornerturn.lab.views.lessons import lessons_view
 
 
@@ -27,5 +27,5 @@ def test_the_last_line_counts_what_holds(verdicts, said):
         Finding(LESSONS[0], () if verdict == "needs a GPU" else (Fact("", True),), verdict) for verdict in verdicts
     ]
     console = Console(file=io.StringIO(), width=120)
-    console.print(lessons_view(findings, "somewhere"))
+    console.print(lessons_view(Findings(tuple(findings), 4, 4, {}, "somewhere")))
     assert console.file.getvalue().splitlines()[-1] == said

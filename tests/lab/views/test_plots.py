@@ -2,14 +2,15 @@ import io
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cornerturn.errors import MissingExtraError, UsageError
 from cornerturn.gpu import Timing
-from cornerturn.kernels.catalogue import CATALOGUE
-from cornerturn.lab.bench import Result, bench_on_emulator
+from cornerturn.kernels.catalogue import CATALOGUE, find
+from cornerturn.lab.measuring import Result, bench_on_emulator
 from cornerturn.lab.views import plots
 
 
@@ -49,6 +50,18 @@ class TestWithMatplotlib:
         environment = os.environ | {"MPLBACKEND": "nonsense", "PYTHONPATH": os.pathsep.join(sys.path)}
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
         assert "UsageError: --plot k.svg: matplotlib cannot be used here: " in done.stderr
+
+    def test_each_panel_has_its_scale_above_and_below(self, monkeypatch):
+        from matplotlib.figure import Figure
+
+        drawn = []
+        monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
+        found = [*bench_on_emulator([find("naive")], (8, 8), "sm_90", lambda kernel, done: None)]
+        plots.draw([*found, replace(found[0], rows=16, bytes=2 * found[0].bytes)], io.BytesIO(), "svg")
+        for panel in drawn[0].axes:
+            assert "times the ideal" in panel.get_xlabel()
+            assert panel.xaxis.get_tick_params()["labeltop"] is True
+        assert len(drawn[0].axes) == 2
 
     def test_emulated_results_have_a_row_a_kernel_and_a_panel_a_size(self):
         results = [

@@ -39,6 +39,31 @@ def test_what_is_no_array_is_refused(x):
         cornerturn.transpose(x)
 
 
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("scipy.sparse._csr.csr_matrix", r"a sparse matrix; x.toarray\(\) makes an array"),
+        ("dask.array.core.Array", r"x.compute\(\) makes an array; x.T.map_blocks"),
+        ("zarr.core.array.Array", r"an array in a store; x\[...\] reads it"),
+        ("pandas.DataFrame", r"x.to_numpy\(\) makes an array"),
+    ],
+)
+@pytest.mark.parametrize("call", [cornerturn.transpose, cornerturn.matrix_transpose, cornerturn.explain_plan])
+def test_of_what_other_libraries_hold_it_says_what_it_is_and_what_to_do(call, kind, message):
+    module, _, name = kind.rpartition(".")
+    x = type(name, (), {"__module__": module, "ndim": 2})()
+    with pytest.raises(UsageError, match=f"transpose takes an array in memory: got {re.escape(kind)}, .*{message}"):
+        call(x)
+
+
+def test_a_sparse_matrix_is_turned_as_it_says():
+    sparse = pytest.importorskip("scipy.sparse")
+    x = sparse.csr_matrix(np.arange(6).reshape(2, 3))
+    with pytest.raises(UsageError, match=r"x.toarray\(\)"):
+        cornerturn.transpose(x)
+    assert (cornerturn.transpose(x.toarray()) == x.toarray().T).all()
+
+
 def test_half_imported_libraries_do_no_harm(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
     with pytest.raises(UsageError, match="got list"):

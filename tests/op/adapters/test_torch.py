@@ -270,12 +270,41 @@ def scalar(turn):
         lambda turn, x: func.jacrev(turn)(x),
         lambda turn, x: func.jacfwd(turn)(x),
         lambda turn, x: func.hessian(scalar(turn))(x),
+        lambda turn, x: func.functionalize(turn)(x),
+        lambda turn, x: func.functionalize(func.vmap(turn))(x),
+        lambda turn, x: func.vmap(func.functionalize(turn))(x),
+        lambda turn, x: func.functionalize(func.grad(scalar(turn)))(x),
+        lambda turn, x: func.grad(func.functionalize(scalar(turn)))(x),
+        lambda turn, x: func.jvp(func.functionalize(turn), (x,), (x + 1,))[1],
     ],
-    ids=["vmap", "last-axis", "nested", "grad", "vmap-grad", "jvp", "jacrev", "jacfwd", "hessian"],
+    ids=[
+        "vmap",
+        "last-axis",
+        "nested",
+        "grad",
+        "vmap-grad",
+        "jvp",
+        "jacrev",
+        "jacfwd",
+        "hessian",
+        "functionalize",
+        "functionalize-vmap",
+        "vmap-functionalize",
+        "functionalize-grad",
+        "grad-functionalize",
+        "jvp-functionalize",
+    ],
 )
 def test_transforms(transformed):
     x = distinct(2, 3, 4)
     assert torch.equal(transformed(cornerturn.transpose, x), transformed(reversed_axes, x))
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (300, 200)])
+def test_into_out_under_functionalize(shape):
+    x = distinct(*shape)
+    turned = func.functionalize(lambda x: cornerturn.transpose(x, out=torch.empty(shape[::-1], dtype=x.dtype)))
+    assert torch.equal(turned(x), x.t())
 
 
 def test_out_is_refused_under_vmap():

@@ -34,6 +34,7 @@ def move_of(shape: Shape, axes: Shape, element: int, x: int = 0, y: int = 0) -> 
     return Move.of(problem_of(shape, axes, element), x, y)
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 @settings(max_examples=20)
 def test_every_candidate_is_right(seed: int) -> None:
@@ -95,7 +96,7 @@ def test_the_special_kernels_of_a_move(shape: Shape, axes: Shape, kernels: tuple
         (by_tile, {"tile_bytes": 1024}, (256, 512)),
         (by_tile, {"ragged_tile_bytes": 1024}, (257, 512)),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_a_limit_of_the_profile_is_kept(by: Any, limit: dict[str, Any], shape: Shape) -> None:
     move = move_of(shape, (1, 0), 2)

@@ -6,14 +6,14 @@ from dataclasses import asdict
 from cornerturn.emulator.counting import SECTOR_BYTES
 from cornerturn.errors import CornerturnError
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab.bench import Advance, Result, result_of
 from cornerturn.lab.evidence import Numbers
 from cornerturn.lab.explanation import Explanation, LineCount, explain
 from cornerturn.lab.kernel_text import instance
 from cornerturn.lab.layouts import Arrangement, Grid, watch_layouts
+from cornerturn.lab.lesson import learn
 from cornerturn.lab.lesson_book import LESSONS
-from cornerturn.lab.lessons import learn
 from cornerturn.lab.matrices import require_memory
+from cornerturn.lab.measuring import Advance, Result, result_of
 from cornerturn.lab.report.measured import Measured
 from cornerturn.lab.report.scenes import Json, scenes
 from cornerturn.lab.run import Run
@@ -42,6 +42,7 @@ def contents(
     Raises:
         EmulatorError: a kernel cannot be executed to its end.
     """
+    entries = sorted(entries, key=lambda entry: entry.family != "textbook")  # a learner begins with naive
     names = {entry.name for entry in entries}
     kernels = [_kernel(entry, rows, cols, arch, step, number) for number, entry in enumerate(entries)]
     numbers = Numbers(rows, cols, told=lambda name: step(f"lessons: {name}", len(entries)))

@@ -15,7 +15,9 @@ from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.matrices import Matrix, Shape, distinct
 from cornerturn.lab.run import expected_output, run_emulated
 from cornerturn.lab.user.mistakes import CAUSES, recognise
+from cornerturn.showing import Shown
 from cornerturn.toolchain import DEFAULT_ARCH, build
+from cornerturn.wording import counted as number_of
 
 SHAPES: tuple[Shape, ...] = ((256, 256), (97, 97), (288, 520), (100, 36), (67, 131), (1, 1), (1, 133), (133, 1))
 """Square, whole tiles and ragged; more than 2**17 elements; multiples of 4 only; ragged; tiny; one row; one column."""
@@ -52,7 +54,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Shown):
     """What `check` found.
 
     Attributes:
@@ -67,6 +69,10 @@ class Check:
     faults: tuple[Fault, ...]
     emulation: Emulation | None
     counted: Shape | None
+
+    def __repr__(self) -> str:
+        faults = number_of(len(self.faults), "fault") if self.faults else "no fault"
+        return f"<Check of {self.kernel.name} at {number_of(len(self.trials), 'shape')}: {faults}>"
 
     @property
     def passed(self) -> bool:
@@ -136,7 +142,8 @@ def _require_moderate(kernel: Kernel, rows: int, cols: int) -> None:
     most = SPARE_THREADS + THREADS_PER_ELEMENT * rows * cols
     if threads <= MAX_BLOCK_THREADS and blocks * threads > most:  # of larger blocks the launch says what is wrong
         raise UsageError(
-            f"{blocks} blocks of {threads} threads for an x of {rows}x{cols}: at most {most} threads are run there "
+            f"{number_of(blocks, 'block')} of {number_of(threads, 'thread')} for an x of {rows}x{cols}: "
+            f"at most {most} threads are run there "
             f"({THREADS_PER_ELEMENT} per element and {SPARE_THREADS} more): give a smaller grid"
         )
 

@@ -18,9 +18,9 @@ from cornerturn.kernels.kernel import Argument, CudaProgram, CudaSource, Extent,
 from cornerturn.lab.matrices import WORDS
 from cornerturn.lab.user.cuda_text import CudaParts, kernels_in, take_apart
 from cornerturn.lab.user.expressions import evaluate, split, whole
-from cornerturn.lab.wording import counted
 from cornerturn.ptx import demangle, kernel_names, parameters
 from cornerturn.toolchain import DEFAULT_ARCH, Image, Module, compile_source, unavailable_reason
+from cornerturn.wording import counted
 
 _UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _FLOATS: dict[str, type[np.floating[Any]]] = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
@@ -81,12 +81,12 @@ class Recipe:
         return Recipe(**given)
 
 
-def read_kernel(path: str | PathLike[str], asked: Mapping[str, str], arch: str = DEFAULT_ARCH) -> Kernel:
+def read_kernel(path: str | PathLike[str], asked: Mapping[str, object], arch: str = DEFAULT_ARCH) -> Kernel:
     """Read the kernel of a .cu file, and compile it, because its parameters' types are needed.
 
     Args:
         path: the file. Its header comment says how it is launched.
-        asked: values by `Recipe`'s field names; they override the header's.
+        asked: values by `Recipe`'s field names, as text or as numbers; they override the header's.
         arch: architecture to compile for.
 
     Raises:
@@ -95,15 +95,28 @@ def read_kernel(path: str | PathLike[str], asked: Mapping[str, str], arch: str =
         MissingExtraError: NVRTC is not installed.
     """
     path = _as_path(path)
-    text = read_text(path)
+    return kernel_of_text(read_text(path), path.name, asked, arch)
+
+
+def kernel_of_text(text: str, file: str, asked: Mapping[str, object], arch: str = DEFAULT_ARCH) -> Kernel:
+    """Return the kernel in the text of a .cu file.
+
+    Args:
+        text: CUDA C++.
+        file: name to show in messages.
+        asked: as for `read_kernel`.
+        arch: architecture to compile for.
+
+    Raises: as `read_kernel`.
+    """
     parts = take_apart(text)
-    recipe = replace(Recipe.of_comments(parts.comments, path.name), **asked)
-    trees = {option: _split(option, getattr(recipe, option)) for option in _FORMS if _given(recipe, option, path.name)}
-    language = _language(path.name, text, parts)
+    recipe = replace(Recipe.of_comments(parts.comments, file), **_texts(asked))
+    trees = {option: _split(option, getattr(recipe, option)) for option in _FORMS if _given(recipe, option, file)}
+    language = _language(file, text, parts)
     if recipe.element_bytes not in map(str, WORDS):
         raise UsageError(f"element_bytes must be 1, 2, 4, 8 or 16: got {recipe.element_bytes!r}")
-    entry = recipe.entry or _only_kernel(_compiled(language(path.name, text, ()), parts, arch), parts, path.name)
-    source = language(path.name, text, (entry,))
+    entry = recipe.entry or _only_kernel(_compiled(language(file, text, ()), parts, arch), parts, file)
+    source = language(file, text, (entry,))
     rule = LaunchRule(**trees, parameters=_parameters(_compiled(source, parts, arch).image(entry)))
     rule.launch(32, 32)  # so that a recipe breaks its rule before any work
     return Kernel(
@@ -116,6 +129,24 @@ def read_kernel(path: str | PathLike[str], asked: Mapping[str, str], arch: str =
         refuses=accepts_all,
         lesson="",
     )
+
+
+def _texts(asked: Mapping[str, object]) -> dict[str, str]:
+    """What was asked, as the options of a command have it: ``(32, 8)`` is ``32,8``.
+
+    Raises:
+        UsageError: there is no such option, or no option is written so.
+    """
+    known = [field.name for field in fields(Recipe)]
+    texts: dict[str, str] = {}
+    for option, value in asked.items():
+        if option not in known:
+            raise UsageError(f"unknown option {option!r}: the launch has {', '.join(known)}")
+        parts = value if isinstance(value, tuple | list) else (value,)
+        if not all(isinstance(part, str | int) and not isinstance(part, bool) for part in parts):
+            raise UsageError(f"{option} must be text, a number, or several of them such as (32, 8): got {value!r}")
+        texts[option] = ",".join(map(str, parts))
+    return texts
 
 
 def _split(option: str, text: str) -> list[ast.expr]:

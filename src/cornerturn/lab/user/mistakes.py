@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cornerturn.lab.matrices import Matrix, bits_of
-from cornerturn.lab.wording import counted
+from cornerturn.wording import counted, of_all
 
 Index = NDArray[np.int64]
 
@@ -78,7 +78,7 @@ def recognise(y: Matrix, expected: Matrix, x: Matrix, written: NDArray[np.bool_]
     never = int(np.count_nonzero(~written))
     unwritten = f", {never} of them never written" if never else ""
     return Mistake(
-        "wrong elements", f"{count} of {y.size} elements are wrong{unwritten}; {_one(y, expected, x, at)}", at
+        "wrong elements", f"{of_all(count, y.size, 'element')} wrong{unwritten}; {_one(y, expected, x, at)}", at
     )
 
 
@@ -108,12 +108,12 @@ def _patterns(rows: int, cols: int) -> list[tuple[str, str, Callable[[Index, Ind
         ),
         (
             "wrong pitch of y",
-            f"rows of y are placed {cols} elements apart instead of {rows}",
+            f"rows of y are placed {counted(cols, 'element')} apart instead of {rows}",
             ends_up(lambda r, c: c * cols + r),
         ),
         (
             "wrong pitch of x",
-            f"rows of x are taken {rows} elements apart instead of {cols}",
+            f"rows of x are taken {counted(rows, 'element')} apart instead of {cols}",
             comes_from(lambda r, c: r * rows + c),
         ),
     ]
@@ -148,7 +148,7 @@ def _missing(y: Matrix, x: Matrix, unwritten: NDArray[np.bool_]) -> Mistake:
         return Mistake("edge missing", f"missing from y: the {' and the '.join(ends)} of x", at)
     place = divmod(at, rows)
     return Mistake(
-        "elements never written", f"{count} of {y.size} elements; the first is y[{place[0]}, {place[1]}]", at
+        "elements never written", f"{count} of {counted(y.size, 'element')}; the first is y[{place[0]}, {place[1]}]", at
     )
 
 

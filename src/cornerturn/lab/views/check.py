@@ -8,24 +8,23 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from cornerturn.lab.environment import device_title
 from cornerturn.lab.explanation import count_lines
 from cornerturn.lab.kernel_text import kernel_text
 from cornerturn.lab.matrices import Shape
 from cornerturn.lab.user.checking import Check, Fault, Trial
 from cornerturn.lab.views.explanation import annotated_source
-from cornerturn.lab.wording import counted
+from cornerturn.showing import view_of
+from cornerturn.wording import counted
 
 _STYLES = {"right": "green", "faulty": "bold red", "refused": "yellow"}
 
 
-def check_view(found: Check, where: str) -> RenderableType:
-    """All of a check, in reading order.
-
-    Args:
-        where: what it ran on, for the title.
-    """
+@view_of.register
+def check_view(found: Check) -> RenderableType:
+    """All of a check, in reading order."""
     parts: list[RenderableType] = [
-        Text(f"{found.kernel.source.file}: {found.kernel.name}, {where}", "bold"),
+        Text(f"{found.kernel.source.file}: {found.kernel.name}, {device_title(None, cold=False)}", "bold"),
         Text(),
         _trials(found.trials),
         Text(),

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cornerturn.lab.counters import CounterComparison
 from cornerturn.lab.views.tables import FoldedName
-from cornerturn.lab.wording import counted
+from cornerturn.wording import counted
 
 _COLUMNS = (
     "global load requests",

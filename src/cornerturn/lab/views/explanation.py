@@ -13,6 +13,7 @@ from cornerturn.lab.explanation import Explanation, LineCount
 from cornerturn.lab.footprint import Alike, Footprint
 from cornerturn.lab.kernel_text import KernelText, instance
 from cornerturn.lab.views import pictures
+from cornerturn.showing import Picture, view_of
 
 _TABLE_WIDTH = 80  # characters
 _GAP = 3  # characters between columns, one of them the box's own
@@ -28,12 +29,13 @@ _CELLS_LEGEND = (
 )
 
 
+@view_of.register
 def explanation_view(found: Explanation) -> RenderableType:
     """All of an explanation, in reading order."""
     grid, block = (" x ".join(map(str, extent)) for extent in (found.launch.grid, found.launch.block))
     parts: list[RenderableType] = [
         Text(f"{found.kernel.name}, x is {found.rows} x {found.cols}: {grid} blocks of {block} threads", "bold"),
-        Text(found.kernel.lesson, "dim"),
+        *([Text(found.kernel.lesson, "dim")] if found.kernel.lesson else []),
         Text(),
         annotated_source(found.kernel, found.text, found.counts),
         Text(),
@@ -45,10 +47,14 @@ def explanation_view(found: Explanation) -> RenderableType:
         parts.append(Text("No lane of this warp touches memory: it is outside the matrix."))
     for number, alike in enumerate(found.requests, 1):
         parts += [Text(), Text(f"[{number}] {pictures.headline(alike.first)}"), *_repeats(found, alike)]
-        parts.append(pictures.draw(alike.first, found.name))
+        parts.append(_picture(alike.first, found))
     parts += [Text(), Text("Diagnosis", "bold"), *(_item(sentence) for sentence in found.diagnosis)]
     parts += [Text(f"wrong: {fault}", "red") for fault in found.faults]
     return Group(*parts)
+
+
+def _picture(request: Footprint, found: Explanation) -> Picture:
+    return Picture(pictures.draw(request, found.name), lambda: pictures.svg_of(request, found.name))
 
 
 def _item(sentence: str) -> RenderableType:
@@ -88,7 +94,7 @@ def _notes(counts: Sequence[LineCount]) -> list[Text]:
         (
             f"{each.space} {each.kind}",
             f"{each.width} B" + (f" x{each.instructions}" if each.instructions > 1 else ""),
-            f"{each.requests:,} requests",
+            f"{each.requests:,} request{'' if each.requests == 1 else 's'}",
             _passes(each),
             _meaning(each),
         )

@@ -4,7 +4,8 @@ Every cell holds its number, and colour only repeats it: a thread's colour is it
 """
 
 import colorsys
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -14,12 +15,14 @@ from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cornerturn.emulator.counting import BANKS, WARP
+from cornerturn.emulator.counting import WARP
 from cornerturn.lab.layouts import Grid, Layouts, Passes
-from cornerturn.lab.wording import counted
+from cornerturn.lab.views.colours import ink, ordered
+from cornerturn.showing import Picture, view_of
+from cornerturn.wording import counted
 
 _SHOWN = 16  # rows and columns of a tile that a terminal shows
-_CELL_WIDTH, _CELL_HEIGHT, _MARGIN = 26, 18, 16  # of an SVG, in pixels
+_CELL_WIDTH, _CELL_HEIGHT, _MARGIN, _PAGE_WIDTH = 26, 18, 16, 1760  # of an SVG, in pixels
 
 
 @dataclass(frozen=True)
@@ -27,15 +30,21 @@ class _Picture:
     """A grid of numbers with its title and notes.
 
     Attributes:
-        colour: hue of a number, from 0 to 1.
+        colour: of a number.
         marked: cells to point out.
     """
 
     title: str
     notes: tuple[str, ...]
     cells: Grid
-    colour: Callable[[int], float]
+    colour: Callable[[int], str]
     marked: NDArray[np.bool_]
+
+
+@view_of.register
+def layouts_view(layouts: Layouts) -> RenderableType:
+    """The pictures of a kernel."""
+    return Picture(terminal_pictures(layouts), lambda: svg_pictures(layouts))
 
 
 def terminal_pictures(layouts: Layouts) -> RenderableType:
@@ -50,35 +59,51 @@ def terminal_pictures(layouts: Layouts) -> RenderableType:
 
 
 def svg_pictures(layouts: Layouts) -> str:
-    """The pictures of a kernel as one SVG document, every tile whole."""
-    sides, shared = tuple(_sides(layouts)), tuple(_shared(layouts))
+    """The pictures of a kernel as one SVG document, every tile whole, side by side as far as they fit."""
     body, top, width = [], _MARGIN, 0
-    for heading, pictures in ((_headline(layouts), sides), (_shared_line(layouts), shared)):
-        if not pictures:
-            continue
-        body.append(_svg_text(_MARGIN, top + 14, heading, "bold"))
-        top += 40
-        for picture in pictures:
-            for number, line in enumerate((picture.title, *picture.notes)):
-                body.append(_svg_text(_MARGIN, top + 14, line, "normal" if number else "bold"))
-                top += 20
-            body += _svg_cells(picture, top)
-            rows, cols = picture.cells.shape
-            top += rows * _CELL_HEIGHT + 2 * _MARGIN
-            width = max(width, cols * _CELL_WIDTH)
-    size = f"{max(width, 900) + 2 * _MARGIN} {top}"
+    for heading, pictures in ((_headline(layouts), _sides(layouts)), (_shared_line(layouts), _shared(layouts))):
+        drawn, top, right = _svg_section(heading, tuple(pictures), top)
+        body += drawn
+        width = max(width, right)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" font-family="monospace" font-size="12">\n'
-        + '<rect width="100%" height="100%" fill="white"/>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top}" viewBox="0 0 {width} {top}" '
+        'font-family="monospace" font-size="12">\n<rect width="100%" height="100%" fill="white"/>\n'
         + "\n".join(body)
         + "\n</svg>\n"
     )
 
 
+def _svg_section(heading: str, pictures: Sequence[_Picture], top: int) -> tuple[list[str], int, int]:
+    """A heading and its pictures below ``top``; where they end, below and on the right."""
+    if not pictures:
+        return [], top, 0
+    parts = [_svg_text(_MARGIN, top + 14, heading, "bold")]
+    left, top, below, right = _MARGIN, top + 40, 0, 2 * _MARGIN + _text_width(heading)
+    for picture in pictures:
+        lines = (picture.title, *picture.notes)
+        rows, cols = picture.cells.shape
+        width = max(cols * _CELL_WIDTH, *map(_text_width, lines)) + 2 * _MARGIN
+        if left > _MARGIN and left + width > _PAGE_WIDTH:
+            left, top = _MARGIN, below
+        for number, line in enumerate(lines):
+            parts.append(_svg_text(left, top + 20 * number + 14, line, "normal" if number else "bold"))
+        grid = top + 20 * len(lines)
+        parts += _svg_cells(picture, left, grid)
+        below, left = max(below, grid + rows * _CELL_HEIGHT + 2 * _MARGIN), left + width
+        right = max(right, left)
+    return parts, below, right
+
+
+def _text_width(line: str) -> int:
+    return math.ceil(7.3 * len(line))  # pixels, in a monospaced type of 12
+
+
 def _headline(layouts: Layouts) -> str:
     rows, cols = layouts.read.threads.shape
     threads = int(layouts.read.threads.max()) + 1
-    return f"{layouts.kernel}: {threads} threads, a tile of {rows} x {cols} of x becomes {cols} x {rows} of y"
+    return (
+        f"{layouts.kernel}: {counted(threads, 'thread')}, a tile of {rows} x {cols} of x becomes {cols} x {rows} of y"
+    )
 
 
 def _shared_line(layouts: Layouts) -> str:
@@ -97,7 +122,7 @@ def _sides(layouts: Layouts) -> Iterator[_Picture]:
             f"which thread {verb} each element of the tile of {matrix}",
             (note, f"* or a frame marks the first that each thread of warp 0 {verb}"),
             side.threads,
-            lambda thread: thread // WARP * 0.381966 % 1,  # the golden angle: near warps get far colours
+            _warp_colour,
             first,
         )
 
@@ -108,7 +133,7 @@ def _shared(layouts: Layouts) -> Iterator[_Picture]:
         name = f"{each.kind}, as in this kernel" if each.own else f"{each.kind} instead"
         costs = tuple(f"{kind}: {_cost(passes)}" for kind, passes in (("store", each.store), ("load", each.load)))
         notes = (each.notation or "no layout describes it", *costs)
-        yield _Picture(name, notes, each.banks, lambda bank: bank / BANKS, layouts.taken)
+        yield _Picture(name, notes, each.banks, ordered, layouts.taken)
 
 
 def _cost(passes: Passes) -> str:
@@ -126,21 +151,23 @@ def _terminal(picture: _Picture) -> Text:
     for row, line in enumerate(shown):
         for col, number in enumerate(line):
             mark = "*" if picture.marked[row, col] else " "
-            text.append(f"{number:{digits}d}{mark}", f"not bold black on {_hex(picture.colour(int(number)))}")
+            colour = picture.colour(int(number))
+            text.append(f"{number:{digits}d}{mark}", f"not bold {ink(colour)} on {colour}")
         text.append("\n")
     if shown.shape != (rows, cols):
         text.append(f"the first {shown.shape[0]} x {shown.shape[1]} of {rows} x {cols}\n", "not bold dim")
     return text
 
 
-def _svg_cells(picture: _Picture, top: int) -> Iterator[str]:
+def _svg_cells(picture: _Picture, left: int, top: int) -> Iterator[str]:
     for (row, col), number in np.ndenumerate(picture.cells):
-        x, y = _MARGIN + col * _CELL_WIDTH, top + row * _CELL_HEIGHT
+        x, y = left + col * _CELL_WIDTH, top + row * _CELL_HEIGHT
+        fill = picture.colour(int(number))
         stroke = 'stroke="black" stroke-width="2"' if picture.marked[row, col] else 'stroke="white"'
         yield (
             f'<rect x="{x + 1}" y="{y + 1}" width="{_CELL_WIDTH - 2}" height="{_CELL_HEIGHT - 2}" '
-            f'fill="{_hex(picture.colour(int(number)))}" {stroke}/>'
-            f'<text x="{x + _CELL_WIDTH // 2}" y="{y + 13}" text-anchor="middle">{number}</text>'
+            f'fill="{fill}" {stroke}/>'
+            f'<text x="{x + _CELL_WIDTH // 2}" y="{y + 13}" text-anchor="middle" fill="{ink(fill)}">{number}</text>'
         )
 
 
@@ -148,6 +175,7 @@ def _svg_text(x: int, y: int, line: str, weight: str) -> str:
     return f'<text x="{x}" y="{y}" font-weight="{weight}">{escape(line)}</text>'
 
 
-def _hex(hue: float) -> str:
-    """A light colour on which black can be read."""
+def _warp_colour(thread: int) -> str:
+    """A light colour on which black can be read; near warps get far hues, by the golden angle."""
+    hue = thread // WARP * 0.381966 % 1
     return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, 0.78, 0.75))

@@ -1,13 +1,12 @@
 """Lessons as text for a terminal: the claim, the evidence, the verdict."""
 
-from collections.abc import Sequence
-
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cornerturn.lab.lessons import Finding
-from cornerturn.lab.wording import counted
+from cornerturn.lab.lesson import Finding, Findings
+from cornerturn.showing import view_of
+from cornerturn.wording import counted
 
 _STYLES = {
     "holds": "green",
@@ -19,16 +18,14 @@ _STYLES = {
 }
 
 
-def lessons_view(findings: Sequence[Finding], where: str) -> RenderableType:
-    """Every finding in turn, then how many lessons hold.
-
-    Args:
-        where: size and device, for the title.
-    """
+@view_of.register
+def lessons_view(found: Findings) -> RenderableType:
+    """Every finding in turn, then how many lessons hold."""
+    where = f"{found.rows} x {found.cols}, 4-byte elements, {found.title}"
     parts: list[RenderableType] = [Text(where, "bold"), Text()]
-    for finding in findings:
-        parts += [_finding(finding), Text()]
-    judged = [finding for finding in findings if finding.facts]
+    for finding in found:
+        parts += [lesson_view(finding), Text()]
+    judged = [finding for finding in found if finding.facts]
     holding = sum(finding.verdict.startswith("holds") for finding in judged)
     in_counts = sum(finding.verdict == "holds in counts" for finding in judged)
     verb = "holds" if holding == 1 or len(judged) == 1 else "hold"
@@ -38,7 +35,9 @@ def lessons_view(findings: Sequence[Finding], where: str) -> RenderableType:
     return Group(*parts)
 
 
-def _finding(finding: Finding) -> RenderableType:
+@view_of.register
+def lesson_view(finding: Finding) -> RenderableType:
+    """The claim, the evidence, the verdict."""
     style = _STYLES[finding.verdict]
     heading = Text.assemble((finding.lesson.name, "bold"), ": ", (finding.verdict, style))
     evidence = Table.grid(padding=(0, 1, 0, 0))

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from cornerturn.emulator.counting import WARP
 from cornerturn.lab.footprint import Alike, Cells, Footprint
-from cornerturn.lab.wording import counted
+from cornerturn.lab.views.colours import DARK, ink, ordered
+from cornerturn.wording import counted
 
 LANES = "0123456789abcdefghijklmnopqrstuv"
 _GROUP = 8  # cells: a sector of global memory, a quarter of the banks
@@ -99,43 +100,63 @@ def _glyph(cell: int | None, moved: bool) -> tuple[str, str]:
 _CELL, _LINE, _GAP, _LABEL, _TITLE = 14, 16, 6, 150, 24  # pixels
 
 
+_LEGEND = "a cell is a 4-byte word with the lane that uses it; grey: moved and not used"
+_STYLES = {
+    "heading": 'font-weight="bold"',
+    "lane": 'font-size="9" text-anchor="middle"',
+    "small": 'font-size="9"',
+    "label": 'text-anchor="end"',
+}
+"""Attributes, not classes: a page that holds several pictures has one style sheet for all."""
+
+
 def svg(requests: Sequence[Alike], name: Name, title: str) -> str:
-    """All pictures as one SVG, one below the other: a hue per lane, grey for what is moved and not used."""
-    parts, y = [], _TITLE
+    """All pictures as one SVG, one below the other: a colour per lane, grey for what is moved and not used."""
+    parts, y = [_svg_text(_GAP, 16, title, "heading")], _TITLE
     for alike in requests:
-        parts.append(_svg_text(_GAP, y + 14, headline(alike.first), "h"))
-        y += _TITLE
-        if alike.first.memory == "shared":
-            parts += [_svg_text(_x(bank), y + 6, f"bank {bank}", "b") for bank in range(0, WARP, _GROUP)]
-            y += _LINE - 6
-        for row in rows_of(alike.first, name):
-            parts += _svg_row(row, y)
-            y += _LINE
-        y += _GAP
-    parts.append(
-        _svg_text(_GAP, y + 12, "a cell is a 4-byte word with the lane that uses it; grey: moved and not used", "b")
-    )
-    y += _LINE
+        parts.append(_svg_text(_GAP, y + 14, headline(alike.first), "heading"))
+        drawn, y = _svg_request(alike.first, name, y + _TITLE)
+        parts += drawn
+    return _svg_document([*parts, _svg_text(_GAP, y + 12, _LEGEND, "small")], y + _LINE + _GAP, title)
+
+
+def svg_of(request: Footprint, name: Name) -> str:
+    """The picture of one request as SVG."""
+    parts, y = _svg_request(request, name, _GAP)
+    return _svg_document(parts, y, headline(request))
+
+
+def _svg_document(parts: Sequence[str], height: int, title: str) -> str:
     width = _LABEL + WARP * _CELL + 5 * _GAP
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y + _GAP}" '
-        f'viewBox="0 0 {width} {y + _GAP}" font-family="monospace" font-size="11">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="monospace" font-size="11">\n'
         f"<title>{escape(title)}</title>\n"
-        "<style>.h{font-weight:bold}.c{font-size:9px;text-anchor:middle}.b{font-size:9px}.l{text-anchor:end}</style>\n"
-        f'<rect width="{width}" height="{y + _GAP}" fill="white"/>\n'
-        f"{_svg_text(_GAP, 16, title, 'h')}\n" + "\n".join(parts) + "\n</svg>\n"
+        f'<rect width="{width}" height="{height}" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
+
+
+def _svg_request(request: Footprint, name: Name, y: int) -> tuple[list[str], int]:
+    """A request's rows from ``y`` on, and where they end."""
+    parts = []
+    if request.memory == "shared":
+        parts += [_svg_text(_x(bank), y + 6, f"bank {bank}", "small") for bank in range(0, WARP, _GROUP)]
+        y += _LINE - 6
+    for row in rows_of(request, name):
+        parts += _svg_row(row, y)
+        y += _LINE
+    return parts, y + _GAP
 
 
 def _svg_row(row: Row, y: int) -> Iterable[str]:
-    yield _svg_text(_LABEL - _GAP, y + 11, row.label, "l")
+    yield _svg_text(_LABEL - _GAP, y + 11, row.label, "label")
     for number, cell in enumerate(row.cells):
         x = _x(number)
         unused = "#bbb" if row.moved[number // _GROUP] else "none"
-        fill = unused if cell is None else f"hsl({cell * 360 // WARP},75%,75%)"
+        fill = unused if cell is None else ordered(cell)
         yield f'<rect x="{x}" y="{y}" width="{_CELL - 1}" height="{_LINE - 2}" fill="{fill}" stroke="#ddd"/>'
         if cell is not None:
-            yield _svg_text(x + _CELL // 2, y + 10, str(cell), "c")
+            yield _svg_text(x + _CELL // 2, y + 10, str(cell), "lane", ink(fill))
 
 
 def _x(number: int) -> int:
@@ -143,5 +164,5 @@ def _x(number: int) -> int:
     return _LABEL + number * _CELL + number // _GROUP * _GAP
 
 
-def _svg_text(x: int, y: int, text: str, style: str) -> str:
-    return f'<text x="{x}" y="{y}" class="{style}">{escape(text)}</text>'
+def _svg_text(x: int, y: int, text: str, style: str, fill: str = DARK) -> str:
+    return f'<text x="{x}" y="{y}" fill="{fill}" {_STYLES[style]}>{escape(text)}</text>'

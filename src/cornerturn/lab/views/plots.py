@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cornerturn.errors import MissingExtraError, UsageError
-from cornerturn.lab.bench import Result
+from cornerturn.lab.measuring import Result
 from cornerturn.lab.views.tables import by_size
 
 
@@ -56,6 +56,7 @@ def draw(results: Sequence[Result], file: IO[bytes], format: str) -> None:
             _draw_waste(panel, ran)
         panel.set_yticks(range(len(ran)), [result.kernel for result in ran], fontsize="small")
         panel.margins(y=0.01)
+        panel.tick_params(axis="x", top=True, labeltop=True)  # a tall panel is read from its top
         panel.invert_yaxis()
         if ran:
             panel.legend(fontsize="small")

@@ -16,8 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cornerturn.kernels.kernel import Kernel, View
-from cornerturn.lab.bench import Result
 from cornerturn.lab.counts import Traffic
+from cornerturn.lab.measuring import Bench, Result
+from cornerturn.showing import view_of
 from cornerturn.toolchain import unavailable_reason
 
 _STATUS_STYLES = {
@@ -30,17 +31,13 @@ _STATUS_STYLES = {
 }
 
 
-def bench_tables(results: Sequence[Result], where: str) -> RenderableType:
-    """One table per size of x and of its elements, each followed by notes on its rows.
-
-    Args:
-        results: of one device, in the order to show them.
-        where: the device, for the titles.
-    """
+@view_of.register
+def bench_view(found: Bench) -> RenderableType:
+    """One table per size of x and of its elements, each followed by notes on its rows."""
     parts: list[RenderableType] = []
-    for (rows, cols, element_bytes), of_size in by_size(results).items():
+    for (rows, cols, element_bytes), of_size in by_size(found.results).items():
         table, legend = (_gpu_table if of_size[0].device == "gpu" else _emulator_table)(of_size)
-        title = Text(f"{rows} x {cols}, {element_bytes}-byte elements, {where}", "bold")
+        title = Text(f"{rows} x {cols}, {element_bytes}-byte elements, {found.title}", "bold")
         parts += [title, Text(), table, Text(), Text(legend, "dim"), *_notes(of_size), Text()]
     return Group(*parts[:-1])
 

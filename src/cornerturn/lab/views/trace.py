@@ -10,11 +10,13 @@ from rich.text import Text
 from cornerturn.emulator.counting import BANK_BYTES, BANKS, WARP
 from cornerturn.lab.observation import Element
 from cornerturn.lab.tracing import Step, Trace
+from cornerturn.showing import view_of
 
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 _STAGING_VERBS = {"load": "takes", "store": "stores", "atomic": "updates"}
 
 
+@view_of.register
 def trace_view(followed: Trace) -> RenderableType:
     """All of a trace."""
     grid, block = (" x ".join(map(str, extent)) for extent in (followed.run.grid, followed.run.block))

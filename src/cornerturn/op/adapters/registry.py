@@ -45,8 +45,34 @@ def adapter_of(x: Any) -> "Adapter":
         elif _exports_dlpack(x):
             import cornerturn.op.adapters.dlpack as module
         else:
-            raise UsageError(f"transpose takes an array: got {type(x).__name__}; numpy.asarray(x) makes one")
+            raise UsageError(_refusal(x))
     return module.ADAPTER  # type: ignore[no-any-return]
+
+
+_NOT_IN_MEMORY = {
+    "scipy": ("a sparse matrix", "x.toarray() makes an array; x.T stays sparse"),
+    "sparse": ("a sparse array", "x.todense() makes an array; x.T stays sparse"),
+    "dask": (
+        "an array in blocks that are not computed yet",
+        "x.compute() makes an array; x.T.map_blocks(lambda block: cornerturn.transpose(block.T)) goes block by block",
+    ),
+    "zarr": ("an array in a store", "x[...] reads it"),
+    "h5py": ("a data set in a file", "x[...] reads it"),
+    "pandas": ("a table or a column of one", "x.to_numpy() makes an array"),
+    "polars": ("a table or a column of one", "x.to_numpy() makes an array"),
+    "xarray": ("an array with names", "x.data is the array in it"),
+}
+"""What objects of a library are that this package does not move, and what to do, by the library's name."""
+
+
+def _refusal(x: Any) -> str:
+    """Return why an object is not moved, and what to do."""
+    kind = f"{type(x).__module__}.{type(x).__qualname__}"
+    library = kind.partition(".")[0]
+    if library in _NOT_IN_MEMORY:
+        what, remedy = _NOT_IN_MEMORY[library]
+        return f"transpose takes an array in memory: got {kind}, {what}; {remedy}"
+    return f"transpose takes an array: got {type(x).__name__}; numpy.asarray(x) makes one"
 
 
 def _is_instance(x: Any, library: str, class_name: str) -> bool:

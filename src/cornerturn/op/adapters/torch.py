@@ -241,10 +241,14 @@ class _Transposed(torch.autograd.Function):  # type: ignore[misc]
 def _transposed(x: Tensor, axes: Sequence[int]) -> Tensor:
     if torch.compiler.is_compiling() and forward_ad._current_level >= 0:  # compiled, an operator would lose the tangent
         return x.permute(axes).clone(memory_format=torch.contiguous_format)
+    if _is_functionalized():  # which has no rule for functions of autograd, and an operator would lose the tangent
+        return x.permute(axes).clone(memory_format=torch.contiguous_format)
     return (_Transposed.apply if _is_transformed(x) else torch.ops.cornerturn.transpose)(x, axes)
 
 
 def _transposed_into(x: Tensor, axes: Sequence[int], out: Tensor) -> Tensor:
+    if _is_functionalized():  # which takes no operator that writes
+        return out.copy_(x.permute(axes))
     torch.ops.cornerturn.transpose_into(x.resolve_conj().resolve_neg(), axes, out)
     return out
 
@@ -254,6 +258,14 @@ def _is_transformed(x: Tensor) -> bool:
     return not torch.compiler.is_compiling() and (
         torch._C._are_functorch_transforms_active() or forward_ad.unpack_dual(x).tangent is not None
     )
+
+
+def _is_functionalized() -> bool:
+    """Return whether ``torch.func.functionalize`` is among the transforms at work, outside ``torch.compile``."""
+    if torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active():
+        return False
+    transforms = torch._C._functorch
+    return any(each.key() == transforms.TransformType.Functionalize for each in transforms.get_interpreter_stack())
 
 
 def _batched_into(*_: Any) -> None:

@@ -13,6 +13,7 @@ from cornerturn.op.cpu.machine import LINE_BYTES, cache_bytes
 from cornerturn.op.cpu.way import NUMPY_COPY, Candidate
 from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import StridedView
+from cornerturn.showing import Shown
 
 FEW_ELEMENTS = 1024
 """NumPy copies so many elements in less time than it takes to look up how to move them."""
@@ -39,7 +40,7 @@ RUN_BOX_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Shown):
     """How one move will be done on a CPU.
 
     Attributes:
@@ -69,6 +70,9 @@ class Plan:
         known = KERNELS.get(self.kernel)
         lesson = known.lesson if known else "a call of the engine costs more than it saves"
         return f"{lesson}; the shortest of {len(self.candidates)} ways, as predicted"
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.kernel} for {self.problem.nbytes:,} bytes>"
 
     def __str__(self) -> str:
         problem = self.problem

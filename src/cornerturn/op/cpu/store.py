@@ -24,7 +24,7 @@ from typing import Any
 
 from cornerturn.files import appearing
 from cornerturn.op.cpu.kernels import KERNELS
-from cornerturn.toolchain.cache import cache_folder
+from cornerturn.toolchain.cache import cache_folder, not_kept
 
 with suppress(RuntimeError):  # when Python ends it cannot be imported any more
     import concurrent.futures.thread  # noqa: F401  holds a lock during a fork, as logging does: see _before_fork
@@ -132,7 +132,10 @@ def _compiled(name: str) -> Kernel | None:
 
         def save_overload(self, signature: Any, result: Any) -> None:
             with suppress(Exception):  # kept or not, there it is
-                _write(path, dumps(result._reduce()))
+                try:
+                    _write(path, dumps(result._reduce()))
+                except OSError as error:
+                    not_kept(cache_folder(), error)
 
     function = KERNELS[name].build()
     kernel: Any = numba.njit(nogil=True, error_model="numpy")(function)

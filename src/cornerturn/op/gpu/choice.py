@@ -8,6 +8,7 @@ from itertools import zip_longest
 from cornerturn.op.gpu.candidates import Candidate
 from cornerturn.op.gpu.traffic import ExactCounts
 from cornerturn.op.problem import Problem
+from cornerturn.showing import Shown
 
 WIDTH = 110
 """Columns of a line of text; the table has about as many."""
@@ -20,7 +21,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Shown):
     """Every candidate for a problem on a GPU, the fastest first. Print it to read it.
 
     Attributes:
@@ -59,6 +60,9 @@ class Choice:
                 for one in self.candidates
             ],
         }
+
+    def __repr__(self) -> str:
+        return f"<Choice: {self.kernel} for {self.problem.nbytes:,} bytes, of {len(self.candidates)} candidates>"
 
     def __str__(self) -> str:
         rows = dict.fromkeys(self._row(one) for one in self.candidates)  # those that look the same once

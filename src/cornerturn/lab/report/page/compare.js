@@ -8,6 +8,17 @@ function partnerOf(kernel) {
   return (shown[at + 1] ?? shown[at - 1] ?? kernel).name;
 }
 
+// Where two explorers do not fit side by side, what the hardware makes of the step does.
+function bothView(pair, explorers) {
+  return element(
+    "div",
+    { class: "both" },
+    pair.map((kernel, n) =>
+      element("section", {}, element("h2", {}, kernelLink(kernel.name)), explorers[n].hardware),
+    ),
+  );
+}
+
 function comparePage(first, second, live) {
   const shown = LAB.kernels.filter((each) => each.blocks);
   if (!shown.length) return [element("h1", {}, "Compare"), element("p", {}, "No kernel of this page ran.")];
@@ -40,6 +51,7 @@ function comparePage(first, second, live) {
       choices.map((each) => each.node),
     ),
     element("div", { class: "sticky" }, player.node),
+    NARROW.matches ? bothView(pair, explorers) : null,
     element(
       "div",
       { class: "pair" },
@@ -59,5 +71,5 @@ function comparePage(first, second, live) {
       element("h2", {}, "Counts of the whole launch"),
       element("div", { class: "scroll" }, countsTable(pair)),
     ),
-  ];
+  ].filter(Boolean);
 }

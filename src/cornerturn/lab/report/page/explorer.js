@@ -61,6 +61,14 @@ class Explorer {
         this.registers,
       ),
       this.flights,
+      element(
+        "p",
+        { class: "legend" },
+        legendKey("lane", "at work now"),
+        legendKey("pale", "in a step before"),
+        this.grids.shared ? legendKey("others", "stored by other warps") : null,
+        legendKey("untouched", "not yet"),
+      ),
     );
     this.hardware = element("div", { class: "hardware" });
     this.way = element("div", { class: "way" });
@@ -120,6 +128,9 @@ class Explorer {
     this.blockChoice.select(block);
     this.warpChoice.select(warp);
     this.timeline.replaceChildren(...this.steps.map((step, n) => this.chip(step, n)));
+    // As high as the tallest picture of these steps, so that stepping moves nothing else on the page.
+    const rows = Math.max(1, ...this.steps.map((step) => step.picture?.rows.length ?? 0));
+    this.hardware.style.setProperty("--height", `calc(${rows} * ${rows > DENSE ? "(0.74rem + 1px)" : "(1.25rem + 2px)"})`);
     this.layout();
     this.show(this.at, false);
   }

@@ -105,18 +105,18 @@ function kernelPage(name, live) {
     element("h1", { class: "code" }, kernel.name, " ", statusBadge(kernel.result)),
     element("p", { class: "lesson" }, sentence(kernel.lesson)),
     element(
+      "div",
+      { class: "workbench" },
+      element("div", { class: "left" }, NARROW.matches ? null : explorer.hardware, source.node),
+      explorer.node,
+    ),
+    element(
       "p",
       { class: "quiet-text" },
       `${grid.join(" x ")} blocks of ${block.join(" x ")} threads for x of ${LAB.rows} x ${LAB.cols}. `,
       "bx, by stand for blockIdx.x and .y, tx, ty for threadIdx.x and .y.",
       " ",
       element("a", { href: `#/compare/${kernel.name}/${partnerOf(kernel)}` }, "Compare with another kernel"),
-    ),
-    element(
-      "div",
-      { class: "workbench" },
-      element("div", { class: "left" }, source.node, NARROW.matches ? null : explorer.hardware),
-      explorer.node,
     ),
     element(
       "section",
@@ -256,7 +256,7 @@ function tileFigure(tile, arrangement) {
     return element(
       "li",
       { class: wavefronts > ideal ? "wasted" : null },
-      `${kind}: ${whole(requests)} requests of ${width} bytes, ${whole(wavefronts)} wavefronts, ideal ${whole(ideal)}`,
+      `${kind}: ${plural(requests, "request")} of ${width} bytes, ${plural(wavefronts, "wavefront")}, ideal ${whole(ideal)}`,
     );
   });
   grid.figure.append(element("ul", { class: "costs" }, costs));

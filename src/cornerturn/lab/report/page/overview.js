@@ -207,8 +207,8 @@ function overviewPage() {
     );
     tally.textContent =
       shown.length === LAB.kernels.length
-        ? `${shown.length} kernels`
-        : `${shown.length} of ${LAB.kernels.length} kernels`;
+        ? plural(shown.length, "kernel")
+        : `${shown.length} of ${plural(LAB.kernels.length, "kernel")}`;
   }
 
   // A first click sorts what costs most to the top, names from a to z; a third gives the catalogue's order back.

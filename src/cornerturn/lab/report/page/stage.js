@@ -112,10 +112,12 @@ class Grid {
 }
 
 // The hardware's view of a request: lines of global memory cut into sectors, or the banks, wavefront by wavefront.
+const DENSE = 8; // more rows than that are drawn lower
+
 function drawRequest(kernel, request) {
   const shared = request.memory === "shared";
   const rows = request.picture.rows;
-  const dense = rows.length > 8;
+  const dense = rows.length > DENSE;
   const head = shared
     ? element(
         "div",

@@ -6,9 +6,9 @@ import pytest
 from cornerturn.errors import CompileError, DeviceError, EmulatorError, MissingExtraError, UsageError
 from cornerturn.gpu import Timing
 from cornerturn.kernels.catalogue import CATALOGUE, find
-from cornerturn.lab import bench
-from cornerturn.lab.bench import Result, bench_on_emulator, bench_on_gpu
+from cornerturn.lab import measuring
 from cornerturn.lab.matrices import distinct
+from cornerturn.lab.measuring import Result, bench_on_emulator, bench_on_gpu
 from cornerturn.lab.run import Run, TimingPlan
 
 
@@ -103,7 +103,7 @@ def test_a_kernel_that_cannot_be_compiled_here_does_not_stop_the_others(monkeypa
             raise error
         return Run(x, None)
 
-    monkeypatch.setattr(bench, "run_emulated", run_emulated)
+    monkeypatch.setattr(measuring, "run_emulated", run_emulated)
     entries = [find("cute_row_smem"), find("naive")]
     first, second = bench_on_emulator(entries, distinct(4, 4), "sm_90", ignore)
     assert (first.status, first.refused) == (status, str(error))
@@ -117,7 +117,7 @@ def test_a_kernel_that_fails_does_not_stop_the_others(monkeypatch, error):
             raise error("k.cu:3: a reason")
         return Run(x, None)
 
-    monkeypatch.setattr(bench, "run_emulated", run_emulated)
+    monkeypatch.setattr(measuring, "run_emulated", run_emulated)
     naive, copy = bench_on_emulator([find("naive"), find("copy")], distinct(4, 4), "sm_90", ignore)
     assert (naive.status, naive.refused, naive.faults) == ("failed", None, ("k.cu:3: a reason",))
     assert naive.to_json()["valid"] is False
@@ -128,7 +128,7 @@ def test_without_a_roof_every_kernel_failed(monkeypatch):
     def run_on_gpu(kernel, x, device, plan):
         raise DeviceError("out of memory")
 
-    monkeypatch.setattr(bench, "run_on_gpu", run_on_gpu)
+    monkeypatch.setattr(measuring, "run_on_gpu", run_on_gpu)
     entries = [find("naive"), find("copy"), find("view")]
     *failed, view = bench_on_gpu(entries, np.zeros((4, 4), np.uint32), None, TimingPlan(), ignore)
     for result in failed:
@@ -150,8 +150,8 @@ def test_the_roof_is_the_faster_of_both_copies(monkeypatch, library, roof):
         ran.append(kernel.name)
         return Run(x, None, timing=timing(seconds[kernel.name]))
 
-    monkeypatch.setattr(bench, "run_on_gpu", run_on_gpu)
-    monkeypatch.setattr(bench, "time_library_copy", lambda nbytes, device, plan: timing(library))
+    monkeypatch.setattr(measuring, "run_on_gpu", run_on_gpu)
+    monkeypatch.setattr(measuring, "time_library_copy", lambda nbytes, device, plan: timing(library))
     entries = [find("naive"), find("copy")]
     naive, copy = bench_on_gpu(entries, np.zeros((100, 50), np.uint32), None, TimingPlan(), ignore)
     assert ran == ["copy", "naive"]  # the copy is measured once, and before all others
@@ -170,8 +170,8 @@ def test_each_number_of_bytes_has_a_roof_of_its_own(monkeypatch):
         ran.append((kernel.name, x.shape, x.nbytes))
         return Run(x, None, timing=timing(x.nbytes * (1e-9 if kernel.name == "copy" else 2e-9)))
 
-    monkeypatch.setattr(bench, "run_on_gpu", run_on_gpu)
-    monkeypatch.setattr(bench, "time_library_copy", lambda x, device, plan: timing(1.0))
+    monkeypatch.setattr(measuring, "run_on_gpu", run_on_gpu)
+    monkeypatch.setattr(measuring, "time_library_copy", lambda x, device, plan: timing(1.0))
     entries = [find(name) for name in ("naive", "ragged_1", "ragged_8", "tile_1", "copy")]
     device = SimpleNamespace(free_bytes=lambda: 10**9)
     *results, refused, copy = bench_on_gpu(entries, (5, 3), device, TimingPlan(), ignore)

@@ -1,6 +1,6 @@
 import pytest
 
-from cornerturn.lab.wording import counted
+from cornerturn.wording import counted
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 kernels"), (1, "1 kernel"), (2, "2 kernels")])

@@ -1,6 +1,6 @@
 """The measurement: which kernels run at which size, and what is kept of each run."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from typing import Literal, NamedTuple
@@ -14,6 +14,8 @@ from cornerturn.kernels.kernel import Kernel, View
 from cornerturn.lab.counts import Counters, count
 from cornerturn.lab.matrices import ELEMENT_BYTES, Matrix, distinct, require_memory
 from cornerturn.lab.run import Run, TimingPlan, run_emulated, run_on_gpu, size_rule, time_library_copy
+from cornerturn.showing import Shown
+from cornerturn.wording import counted
 
 Status = Literal["valid", "wrong", "failed", "refused", "not installed", "not materialised"]
 
@@ -94,6 +96,37 @@ class Result:
             "instructions": self.instructions,
             "counters": asdict(self.counters) if self.counters else None,
         }
+
+
+@dataclass(frozen=True)
+class Bench(Shown):
+    """What a bench found on one device.
+
+    Attributes:
+        results: kernel by kernel, size by size.
+        record: the device, as JSON.
+        title: the device in a few words, with what decides the numbers.
+    """
+
+    results: tuple[Result, ...]
+    record: Mapping[str, object]
+    title: str
+
+    def __repr__(self) -> str:
+        valid = sum(result.status == "valid" for result in self.results)
+        return f"<Bench, {self.title}: {valid} of {counted(len(self.results), 'run')} valid>"
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.results)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no kernel was wrong or failed."""
+        return not any(result.status in ("wrong", "failed") for result in self.results)
+
+    def to_json(self) -> dict[str, object]:
+        """The report of ``bench --json``."""
+        return {"device": dict(self.record), "results": [result.to_json() for result in self.results]}
 
 
 def bench_on_emulator(entries: Iterable[Kernel | View], x: Given, arch: str, step: Advance) -> Iterator[Result]:

@@ -10,8 +10,8 @@ from cornerturn.errors import CornerturnError
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.evidence import Fact, Numbers
+from cornerturn.lab.lesson import Lesson, learn
 from cornerturn.lab.lesson_book import LESSONS, find_lessons
-from cornerturn.lab.lessons import Lesson, learn
 from cornerturn.toolchain import unavailable_reason
 
 IN_COUNTS = {"contiguous-write", "vector-on-cheap-end", "diagonal", "register-vectors", "block-size"}

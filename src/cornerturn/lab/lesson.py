@@ -3,7 +3,7 @@
 No verdict is written down: it follows from counts, which are exact, and from times where there is a GPU.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +11,9 @@ from cornerturn.errors import CornerturnError
 from cornerturn.kernels.catalogue import find
 from cornerturn.kernels.kernel import Kernel
 from cornerturn.lab.evidence import Fact, Numbers
+from cornerturn.showing import Shown
 from cornerturn.toolchain import unavailable_reason
+from cornerturn.wording import counted
 
 Verdict = Literal["holds", "holds in counts", "does not hold here", "needs a GPU", "not installed", "no evidence"]
 Facts = Iterator[Fact]
@@ -39,7 +41,7 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Shown):
     """A lesson, tried at one size.
 
     Attributes:
@@ -52,6 +54,9 @@ class Finding:
     verdict: Verdict
     reason: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Finding {self.lesson.name}: {self.verdict}>"
+
     def to_json(self) -> dict[str, object]:
         """The finding with the keys of ``lessons --json``."""
         return {
@@ -62,6 +67,36 @@ class Finding:
             "reason": self.reason or None,
             "evidence": [{"text": fact.text, "holds": fact.holds, "timed": fact.timed} for fact in self.facts],
         }
+
+
+@dataclass(frozen=True)
+class Findings(Shown):
+    """Lessons, tried at one size on one device.
+
+    Attributes:
+        all: in the order of the book.
+        rows, cols: of x.
+        record: the device, as JSON.
+        title: the device in a few words.
+    """
+
+    all: tuple[Finding, ...]
+    rows: int
+    cols: int
+    record: Mapping[str, object]
+    title: str
+
+    def __repr__(self) -> str:
+        holding = sum(finding.verdict.startswith("holds") for finding in self.all)
+        return f"<Findings: {holding} of {counted(len(self.all), 'lesson')} hold at {self.rows} x {self.cols}>"
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.all)
+
+    def to_json(self) -> dict[str, object]:
+        """The report of ``lessons --json``."""
+        lessons = [finding.to_json() for finding in self.all]
+        return {"device": dict(self.record), "rows": self.rows, "cols": self.cols, "lessons": lessons}
 
 
 def learn(lesson: Lesson, numbers: Numbers) -> Finding:

@@ -1,0 +1,1 @@
+"""What PTX instructions compute: one short function of NumPy arrays per instruction."""
