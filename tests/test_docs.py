@@ -179,6 +179,7 @@ def two_threads(monkeypatch):
     monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
     monkeypatch.setattr(engine, "_patience", Patience())
+    monkeypatch.setattr(engine, "idle_processors", lambda: 1)
 
 
 def test_a_numpy_array_takes_the_steps_of_its_walk(visible_kernels, two_threads):
