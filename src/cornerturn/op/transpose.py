@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from cornerturn.op.cpu.plan import Plan
     from cornerturn.op.gpu.choice import Choice
 
+_ndarray = np.ndarray  # a look-up less
+
 
 def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> Any:
     """Return a C-contiguous copy of ``x`` with its axes permuted.
@@ -41,9 +43,8 @@ def transpose(x: Any, axes: Sequence[int] | None = None, *, out: Any = None) -> 
         >>> transpose(x, out=np.empty((3, 2), x.dtype)[::-1]).tolist()
         [[0, 3], [1, 4], [2, 5]]
     """
-    if type(x) is np.ndarray:
-        are_few = x.size <= FEW_ELEMENTS and x.nbytes  # copy() makes a byte of none
-        result = (few if are_few else known)(x, axes, out)
+    if type(x) is _ndarray:
+        result = few(x, axes, out) if x.size <= FEW_ELEMENTS else known(x, axes, out)
         return NUMPY.transpose(x, axes, out) if result is None else result
     return (NUMPY if isinstance(x, np.ndarray) else adapter_of(x)).transpose(x, axes, out)
 
