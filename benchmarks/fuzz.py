@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--bytes", type=int, default=1 << 17, help="of an array at most")
     options = parser.parse_args()
-    engine.thread_count = lambda: options.threads
+    engine.thread_count = engine.idle_processors = lambda: options.threads
     engine.THREAD_NANOSECONDS = 1
     draw, wrong, ways = random.Random(options.seed), 0, 0
     for number in range(options.moves):

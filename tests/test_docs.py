@@ -158,6 +158,7 @@ def without(modules: list[str], others: set[str]) -> list[str]:
 def visible_kernels(monkeypatch):
     """Calls of compiled kernels show as calls of the functions they were compiled from: not every Python tells them."""
     kernel_of = store.kernel
+    fill = pytest.importorskip("cornerturn.op.cpu.fill")
 
     def visible(name):
         kernel = kernel_of(name)
@@ -165,7 +166,7 @@ def visible_kernels(monkeypatch):
         def call(*numbers):
             kernel(*numbers)
 
-        call.__code__ = call.__code__.replace(co_filename=kernel.py_func.__code__.co_filename)
+        call.__code__ = call.__code__.replace(co_filename=fill.__file__)
         return call
 
     monkeypatch.setattr(store, "kernel", visible)
@@ -179,6 +180,7 @@ def two_threads(monkeypatch):
     monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
     monkeypatch.setattr(engine, "_patience", Patience())
+    monkeypatch.setattr(engine, "idle_processors", lambda: 1)
 
 
 def test_a_numpy_array_takes_the_steps_of_its_walk(visible_kernels, two_threads):

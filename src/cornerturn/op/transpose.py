@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Array = TypeVar("Array")
 """An array of any library: what comes back is one of the same."""
 
+_ndarray = np.ndarray  # a look-up less
+
 
 def transpose(x: Array, axes: Sequence[int] | None = None, *, out: Array | None = None) -> Array:
     """Return a C-contiguous copy of ``x`` with its axes permuted.
@@ -44,9 +46,9 @@ def transpose(x: Array, axes: Sequence[int] | None = None, *, out: Array | None 
         >>> transpose(x, out=np.empty((3, 2), x.dtype)[::-1]).tolist()
         [[0, 3], [1, 4], [2, 5]]
     """
-    if type(x) is np.ndarray:
-        are_few = x.size <= FEW_ELEMENTS and x.nbytes  # type: ignore[attr-defined]  # copy() makes a byte of none
-        result: Any = (few if are_few else known)(x, axes, out)  # type: ignore[arg-type]
+    if type(x) is _ndarray:
+        few_or_known = few if x.size <= FEW_ELEMENTS else known  # type: ignore[attr-defined]
+        result: Any = few_or_known(x, axes, out)  # type: ignore[arg-type]
         return NUMPY.transpose(x, axes, out) if result is None else result  # type: ignore[arg-type, return-value]
     return (NUMPY if isinstance(x, np.ndarray) else adapter_of(x)).transpose(x, axes, out)  # type: ignore[no-any-return]
 

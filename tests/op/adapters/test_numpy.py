@@ -7,7 +7,7 @@ import pytest
 
 from cornerturn.errors import UsageError
 from cornerturn.op.adapters import numpy as adapter
-from cornerturn.op.adapters.numpy import ADAPTER, known
+from cornerturn.op.adapters.numpy import ADAPTER, few, known
 from cornerturn.op.cpu.plan import Plan, plan_move
 from cornerturn.op.cpu.way import NUMPY_COPY, Candidate
 
@@ -127,3 +127,50 @@ def test_no_more_than_some_layouts_are_kept(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_would_lose_something_is_refused(x: np.ndarray, out: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         ADAPTER.transpose(x, None, out)
+
+
+FEW = distinct((3, 4))
+OWN = np.arange(9.0)
+LOCKED = np.zeros((4, 3), np.uint32)
+LOCKED.flags.writeable = False
+
+
+@pytest.mark.parametrize("axes", [None, (1, 0), [-1, 0], (0, 1)])
+@pytest.mark.parametrize("dtype", ["?", "i1", ">u2", "f4", "c16"])
+def test_a_few_elements_are_moved_by_numpy(axes: Any, dtype: str) -> None:
+    x = FEW.astype(dtype)
+    for source in (x, x[::-1, ::2]):  # one owns its memory, one does not
+        expected = source.transpose(axes)
+        for out in (
+            None,
+            np.zeros(expected.shape, dtype),
+            np.zeros(40, dtype)[3:][: expected.size].reshape(expected.shape),
+        ):
+            y = few(source, axes, out)
+            assert y is not None
+            assert out is None or y is out
+            assert y.flags.c_contiguous and not np.may_share_memory(y, source)
+            np.testing.assert_array_equal(y, expected, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("x", "axes", "out"),
+    [
+        (FEW.astype(object), None, None),
+        (np.zeros((3, 4), "V0"), None, None),  # copy() makes a byte of none
+        (np.zeros((3, 4), "u1,O"), None, None),
+        (np.zeros((1,) * 33), None, None),
+        (FEW, b"\x01\x00", None),
+        (FEW, (0, 0), None),
+        (FEW, (1.0, 0.0), None),
+        (FEW, None, LOCKED),
+        (FEW, None, np.zeros((3, 4), np.uint32)),
+        (FEW, None, np.zeros((4, 3), np.int32)),
+        (FEW, None, np.zeros((4, 6), np.uint32)[:, ::2]),
+        (FEW, None, np.zeros((4, 3), np.uint32).view(np.ma.MaskedArray)),
+        (FEW, None, FEW.reshape(4, 3)),
+        (OWN, None, OWN),
+    ],
+)
+def test_what_breaks_a_rule_is_left_to_the_checks(x: np.ndarray, axes: Any, out: Any) -> None:
+    assert few(x, axes, out) is None

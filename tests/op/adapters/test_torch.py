@@ -75,6 +75,28 @@ class TestValues:
             assert torch.equal(y, x.t())
 
 
+@pytest.mark.parametrize("axes", [None, (1, 0), [-1, 0]])
+@pytest.mark.parametrize("into", [False, True])
+@pytest.mark.parametrize("grad", [False, True])
+def test_few_plain_elements_take_no_operator(monkeypatch, axes, into, grad):
+    monkeypatch.setattr(torch_adapter.ADAPTER, "check_input", None)
+    x = distinct(3, 4).requires_grad_(grad)
+    out = torch.empty(4, 3, dtype=x.dtype) if into else None
+    with torch.set_grad_enabled(not into):
+        y = cornerturn.transpose(x, axes, out=out)
+    assert out is None or y is out
+    assert torch.equal(y, x.t())
+    assert y.requires_grad == (grad and not into)
+
+
+@pytest.mark.parametrize("axes", [((1, 0),), (1,), (0, 0), (1.0, 0), "10"])
+def test_axes_of_few_elements_are_checked(axes):
+    with pytest.raises(UsageError):
+        cornerturn.transpose(distinct(3, 4), axes)
+    with pytest.raises(UsageError):
+        cornerturn.transpose(distinct(3), ((0,),))
+
+
 @pytest.mark.parametrize("size", [3, 300])
 @pytest.mark.parametrize("dtype", ["int4", "uint4", "uint1"])
 def test_dtypes_that_torch_does_not_copy(dtype, size):

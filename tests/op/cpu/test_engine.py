@@ -34,6 +34,7 @@ def move(view: Array, threads: int = 0) -> Array:
         if threads:
             patch.setattr(engine, "THREAD_NANOSECONDS", 1)
             patch.setattr(engine, "thread_count", lambda: threads)
+            patch.setattr(engine, "idle_processors", lambda: threads)
             patch.setattr(engine, "_patience", crew.Patience())
             engine._launch.cache_clear()
         engine.run(plan_move(source, target), source.pointer, target.pointer)
@@ -88,6 +89,7 @@ def test_threads_follow_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(crew, "share", lambda work, helpers, stop: asked.append(helpers) or work() or 0.0)
     monkeypatch.setattr(engine, "processors", lambda: 3)
+    monkeypatch.setattr(engine, "idle_processors", lambda: 3)
     monkeypatch.setattr(engine, "THREAD_NANOSECONDS", 1)
     before = numba.get_num_threads()
     x = distinct((2048, 512), "u4")
@@ -99,6 +101,21 @@ def test_threads_follow_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         numba.set_num_threads(before)
     assert asked == [threads - 1 for threads in range(2, before + 1)]
+
+
+@pytest.mark.parametrize(("idle", "long", "helpers"), [(0, 1 << 62, []), (1, 1 << 62, [1]), (0, 0, [3])])
+def test_a_short_job_asks_no_more_helpers_than_processors_are_idle(monkeypatch, idle, long, helpers) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(crew, "share", lambda work, helpers, stop: asked.append(helpers) or work() or 0.0)
+    monkeypatch.setattr(engine, "THREAD_NANOSECONDS", 1)
+    monkeypatch.setattr(engine, "LONG_NANOSECONDS", long)
+    monkeypatch.setattr(engine, "thread_count", lambda: 4)
+    monkeypatch.setattr(engine, "idle_processors", lambda: idle)
+    monkeypatch.setattr(engine, "_patience", crew.Patience())
+    engine._launch.cache_clear()
+    x = distinct((2048, 512), "u4")
+    assert move(x.T).tobytes() == x.T.tobytes()
+    assert asked == helpers
 
 
 def test_the_caller_finishes_what_no_other_thread_takes(monkeypatch: pytest.MonkeyPatch) -> None:

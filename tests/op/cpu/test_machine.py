@@ -54,3 +54,26 @@ def test_where_the_system_does_not_say_which_processor_runs_a_thread(monkeypatch
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert machine.other_processors() == set()
     machine._current.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("said", "idle"),
+    [("0.88 1.66 1.55 1/86 24834\n", 3), ("9.0 9.0 9.0 7/86 24834\n", 0), ("", 4), ("0.88 1.66 1.55 -/- 1", 4)],
+)
+def test_idle_processors(said: str, idle: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loadavg").write_text(said)
+    load = os.open(tmp_path / "loadavg", os.O_RDONLY)
+    monkeypatch.setattr(machine, "_load", lambda: load)
+    monkeypatch.setattr(machine, "_online", lambda: 4)
+    try:
+        assert machine.idle_processors() == idle
+    finally:
+        os.close(load)
+
+
+def test_where_the_system_does_not_say_how_busy_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> int:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(machine, "_load", missing)
+    assert machine.idle_processors() == machine._online() >= 1

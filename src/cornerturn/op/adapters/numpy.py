@@ -1,6 +1,6 @@
 """NumPy arrays: moved by the CPU engine, or by NumPy's own copy where that is predicted to be faster."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import index
 from typing import Any, NamedTuple
@@ -24,8 +24,8 @@ from cornerturn.op.strided_view import (
 )
 
 _CALLS_MAX = 4096
-_AXES = (tuple, list, type(None))  # NumPy takes bytes too
-_ndarray, _may_share, _copyto = np.ndarray, np.may_share_memory, np.copyto  # a look-up less in a call of a microsecond
+_NUMBERS = "biufc"  # kinds of dtypes that copy() keeps as they are, and that hold no references
+_ndarray, _may_share = np.ndarray, np.may_share_memory  # a look-up less in a call of half a microsecond
 
 
 class _Call(NamedTuple):
@@ -33,15 +33,21 @@ class _Call(NamedTuple):
 
     Attributes:
         given: the axes as they were given.
-        axes: the same, normal.
+        order: the same, normal; None reverses them.
         shape: of the result.
-        launch: what to call; None where NumPy copies.
+        kernel: what to call; None where NumPy copies.
+        address: of the numbers that it reads.
+        scratch_bytes: that it needs.
+        launch: what holds the numbers.
     """
 
     given: Any
-    axes: tuple[int, ...]
+    order: tuple[int, ...] | None
     shape: tuple[int, ...]
-    launch: engine.Reference | None
+    kernel: Callable[[int, int, int, int, int], None] | None = None
+    address: int = 0
+    scratch_bytes: int = 0
+    launch: engine.Reference | None = None
 
 
 _calls: dict[tuple[Any, ...], _Call] = {}
@@ -51,24 +57,29 @@ def few(x: AnyArray, axes: Any, out: Any) -> AnyArray | None:
     """Let NumPy move elements so few that a look-up takes longer; None where a rule of ``transpose`` may be broken.
 
     Args:
-        x: of class ``numpy.ndarray`` itself, not empty.
+        x: of class ``numpy.ndarray`` itself.
         axes: as in ``transpose``.
         out: as in ``transpose``.
     """
-    if x.ndim > MAX_NDIM or x.dtype.hasobject or type(axes) not in _AXES:
+    dtype = x.dtype
+    if dtype.kind not in _NUMBERS or x.ndim > MAX_NDIM:
         return None
-    try:
-        view = x.transpose(axes)
-    except (TypeError, ValueError):
+    if axes is None:
+        view = x.T
+    elif type(axes) is tuple or type(axes) is list:
+        try:
+            view = x.transpose(axes)
+        except (TypeError, ValueError):
+            return None
+    else:  # NumPy takes bytes too
         return None
     if out is None:
         return view.copy()
-    if type(out) is not _ndarray or out.shape != view.shape or out.dtype != x.dtype:
+    if type(out) is not _ndarray or out.shape != view.shape or out.dtype != dtype:
         return None
-    flags = out.flags
-    if not (flags.c_contiguous and flags.writeable) or _may_share(x, out):
+    if not out.flags.c_contiguous or not _may_write(x, out):
         return None
-    _copyto(out, view)
+    out[...] = view
     return out
 
 
@@ -82,24 +93,32 @@ def known(x: AnyArray, axes: Any, out: Any) -> AnyArray | None:
     """
     try:
         if out is None:
-            given, order, shape, launch = _calls[x.shape, x.strides, x.dtype, axes]
-        elif type(out) is _ndarray and out.dtype == x.dtype and out.flags.writeable and not _may_share(x, out):
-            given, order, shape, launch = _calls[x.shape, x.strides, x.dtype, axes, out.shape, out.strides]
+            given, order, shape, kernel, address, nbytes, _ = _calls[x.shape, x.strides, x.dtype, axes]
+        elif type(out) is _ndarray and out.dtype == x.dtype and _may_write(x, out):
+            key = x.shape, x.strides, x.dtype, axes, out.shape, out.strides
+            given, order, shape, kernel, address, nbytes, _ = _calls[key]
         else:
             return None
         if axes is not given:
             tuple(map(index, axes))  # 1.0 finds what 1 did
     except (KeyError, TypeError):
         return None
-    if launch is None:
+    if kernel is None:
+        view = x.T if order is None else x.transpose(order)
         if out is None:
-            return x.transpose(order).copy()
-        _copyto(out, x.transpose(order))
+            return view.copy()
+        out[...] = view
         return out  # type: ignore[no-any-return]
     result = np.empty(shape, x.dtype) if out is None else out
-    kernel, job, scratch_bytes, _ = launch
-    kernel(id(x), id(result), job, 0, engine.scratch(scratch_bytes) if scratch_bytes else 0)
+    kernel(id(x), id(result), address, 0, engine.scratch(nbytes) if nbytes else 0)
     return result
+
+
+def _may_write(x: AnyArray, out: AnyArray) -> bool:
+    """Return whether ``out`` may be written while x is read; two arrays that own their memory share none."""
+    flags = out.flags
+    apart = flags.owndata and x.flags.owndata and x is not out
+    return flags.writeable and (apart or not _may_share(x, out))
 
 
 class NumpyAdapter(MainMemory):
@@ -151,19 +170,23 @@ class NumpyAdapter(MainMemory):
 
 def _remember(x: AnyArray, axes: Any, out: Any, order: tuple[int, ...], plan: Plan) -> None:
     """Keep how a small move is done; a large one may need threads and an output of its own alignment."""
-    launch = None
+    call = _Call(axes, None if axes is None else order, tuple(x.shape[axis] for axis in order))
     if plan.kernel != NUMPY_COPY:
         launch = engine.by_reference(plan)
         if launch is None:
             return
-    axes = tuple(axes) if isinstance(axes, list) else axes
-    key: tuple[Any, ...] = (x.shape, x.strides, x.dtype, axes)
+        call = call._replace(
+            kernel=launch.kernel, address=launch.address, scratch_bytes=launch.scratch_bytes, launch=launch
+        )
+    if isinstance(axes, list):
+        call = call._replace(given=tuple(axes))
+    key: tuple[Any, ...] = (x.shape, x.strides, x.dtype, call.given)
     if out is not None:
         key += (out.shape, out.strides)
     if len(_calls) >= _CALLS_MAX:
         _calls.clear()
     with suppress(TypeError):  # axes of a kind that has no hash
-        _calls[key] = _Call(axes, order, tuple(x.shape[axis] for axis in order), launch)
+        _calls[key] = call
 
 
 def _same_elements(view: AnyArray, out: AnyArray) -> bool:

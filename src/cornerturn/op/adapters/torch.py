@@ -5,6 +5,7 @@ follow: https://docs.pytorch.org/docs/stable/library.html
 """
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import torch
@@ -45,7 +46,7 @@ class TorchAdapter(Adapter):
         Raises:
             UsageError: ``x``, ``axes`` or ``out`` breaks one of these rules.
         """
-        if out is None and (moved := _moved_small(x, axes)) is not None:
+        if (moved := _moved_small(x, axes, out)) is not None:
             return moved
         eager_cuda = not torch.compiler.is_compiling() and x.is_cuda
         if eager_cuda and (known := torch_cuda.replay(x, axes, out)) is not None:
@@ -168,21 +169,37 @@ def _transpose_into(x: Tensor, axes: Sequence[int], out: Tensor) -> None:
             ADAPTER.move(source, destination, x, out)
 
 
-def _moved_small(x: Tensor, axes: Any) -> Tensor | None:
+def _moved_small(x: Tensor, axes: Any, out: Any) -> Tensor | None:
     """Let PyTorch itself move what an operator written in Python takes longer for; None where a rule may be broken."""
-    if type(x) not in _PLAIN or torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or not _is_plain_and_small(x):
         return None
-    plain = x.layout is torch.strided and not x.is_quantized and not x.is_nested and x.is_contiguous()
-    if not plain or x.ndim > MAX_NDIM or not _is_small(x) or not is_stored(x, x.data_ptr() + x.nbytes):
-        return None
-    if axes is None:
-        axes = range(x.ndim)[::-1]
-    elif type(axes) not in (tuple, list) or not all(type(axis) is int for axis in axes):
+    if axes is not None and type(axes) not in (tuple, list):
         return None
     try:
-        return x.permute(tuple(axes)).clone(memory_format=torch.contiguous_format)
-    except (RuntimeError, IndexError):  # says so in its own words; here the rule is named
+        view = x.permute(*range(x.ndim - 1, -1, -1)) if axes is None else x.permute(*map(index, axes))
+    except (RuntimeError, IndexError, TypeError):  # says so in its own words; here the rule is named
         return None
+    if out is None:
+        return view.clone(memory_format=torch.contiguous_format)
+    return out.copy_(view) if _takes(out, view, x) else None
+
+
+def _takes(out: Any, view: Tensor, x: Tensor) -> bool:
+    """Return whether nothing forbids to write ``view``, a small tensor ``x`` with its axes permuted, into ``out``."""
+    if not _is_plain_and_small(out) or out.shape != view.shape or out.dtype != x.dtype:
+        return False
+    if (torch.is_grad_enabled() and (x.requires_grad or out.requires_grad)) or forward_ad._current_level >= 0:
+        return False
+    apart = abs(out.data_ptr() - x.data_ptr()) >= x.nbytes
+    return apart and not (out.is_conj() or out.is_neg() or torch_cuda.is_frozen(out))
+
+
+def _is_plain_and_small(x: Any) -> bool:
+    """Return whether x is nothing but a few elements in a row, and all of them are there."""
+    if type(x) not in _PLAIN or x.layout is not torch.strided or x.is_nested or not x.is_contiguous():
+        return False
+    small = _is_small(x) and x.ndim <= MAX_NDIM and not x.is_quantized
+    return small and is_stored(x, x.data_ptr() + x.nbytes)
 
 
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
@@ -191,7 +208,7 @@ _PLAIN = {torch.Tensor, torch.nn.Parameter}
 
 def _is_small(x: Tensor) -> bool:
     """Return whether PyTorch's own copy moves x: there is little of it, and each element lies as PyTorch expects it."""
-    small = x.device.type == "cpu" and x.nbytes <= SMALL_BYTES and x.dtype not in _UNCOPIED
+    small = x.is_cpu and x.nbytes <= SMALL_BYTES and x.dtype not in _UNCOPIED
     return bool(small and x.data_ptr() % x.element_size() == 0)
 
 

@@ -15,7 +15,7 @@ from cornerturn.op.cpu.kernels import KernelRecord
 from cornerturn.op.cpu.machine import LINE_BYTES, cache_bytes, way_bytes, ways
 from cornerturn.op.problem import Axis, Problem
 
-ENGINE_NANOSECONDS = 1000  # a call of the engine, beyond what one of NumPy takes
+ENGINE_NANOSECONDS = 400  # a call of the engine, beyond what one of NumPy takes
 LAST_SHARE = 16  # of the second cache's size
 NUMPY_NANOSECONDS = 0.31  # per element
 NUMPY_RUN_NANOSECONDS = 8

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cornerturn.op.cpu import crew, store
 from cornerturn.op.cpu.launch import Job, job_of
-from cornerturn.op.cpu.machine import data_offset, processors
+from cornerturn.op.cpu.machine import data_offset, idle_processors, processors
 from cornerturn.op.cpu.plan import Plan
 from cornerturn.op.cpu.way import NUMPY_COPY
 from cornerturn.op.strided_view import StridedView, as_array, empty_c_order
@@ -29,6 +29,7 @@ Kernel = Callable[[int, int, int, int, int], None]
 
 SCRATCH_BYTES = 1 << 16
 THREAD_NANOSECONDS = 100_000  # of predicted work, for each thread
+LONG_NANOSECONDS = 50_000_000  # of predicted work: some times as long as a thread may have to wait for its turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ class _Launch:
     address: int
     scratch_bytes: int
     threads: int
+    long: bool
 
 
 def run(plan: Plan, source: int, destination: int, owners: object = None) -> None:
@@ -54,14 +56,14 @@ def run(plan: Plan, source: int, destination: int, owners: object = None) -> Non
     launch = None if plan.kernel == NUMPY_COPY or not compiles() else _launch(plan)
     if launch is None:
         return _copy(plan, source, destination)
-    threads = 1 if launch.threads == 1 else min(launch.threads, thread_count())
-    if threads == 1 or not _patience.asks():
+    helpers = 0 if launch.threads == 1 else _helpers(launch)
+    if helpers == 0 or not _patience.asks():
         launch.kernel(source, destination, launch.address, 0, _memory.address(launch.scratch_bytes))
         return None
     counter = np.zeros(1, np.int64)
     work = partial(_work, launch, source, destination, counter, owners)
     start = perf_counter()
-    waited = crew.share(work, threads - 1, stop=lambda: counter.fill(launch.job.tickets))
+    waited = crew.share(work, helpers, stop=lambda: counter.fill(launch.job.tickets))
     _patience.learns(perf_counter() - start, waited)
     return None
 
@@ -75,6 +77,15 @@ def _copy(plan: Plan, source: int, destination: int) -> None:
     )
     array, out = map(as_array, views)
     np.copyto(out, array)
+
+
+def _helpers(launch: _Launch) -> int:
+    """Return how many threads to ask for help: for a short job no more than there are idle processors.
+
+    A helper on a busy processor may be away for longer than the whole job takes.
+    """
+    helpers = min(launch.threads, thread_count()) - 1
+    return min(helpers, idle_processors()) if helpers and not launch.long else helpers
 
 
 def compiles() -> bool:
@@ -134,7 +145,8 @@ def _laid_out(plan: Plan, reference: int) -> _Launch | None:
         return None
     job = job_of(plan.chosen, plan.problem, reference)
     threads = min(job.tickets, _threads(plan))
-    return _Launch(kernel, job, job.numbers.ctypes.data, job.scratch_bytes, threads)
+    long = plan.chosen.nanoseconds >= LONG_NANOSECONDS
+    return _Launch(kernel, job, job.numbers.ctypes.data, job.scratch_bytes, threads, long)
 
 
 def _threads(plan: Plan) -> int:

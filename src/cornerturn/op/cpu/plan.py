@@ -15,7 +15,7 @@ from cornerturn.op.problem import Problem, canonical
 from cornerturn.op.strided_view import StridedView
 from cornerturn.showing import Shown
 
-FEW_ELEMENTS = 1024
+FEW_ELEMENTS = 2048
 """NumPy copies so many elements in less time than it takes to look up how to move them."""
 
 WANTS = (
