@@ -74,20 +74,34 @@ def _number(builder: Any, table: Any, index: Any) -> Any:
 def _transposed(builder: Any, vectors: list[Any], item: int) -> list[Any]:
     """Transpose a square: n vectors of n lanes, n a power of two.
 
-    One round for each bit of a vector's number, which changes places with that bit of the lane's number: the
-    off-diagonal quarters of a block are exchanged.
+    First rows are interleaved within parts of VECTOR bytes, which is one instruction on every host: what a part holds
+    is then transposed. Then whole parts of two vectors change places, one round for each bit of their number.
     """
     lanes = len(vectors)
-    bit = 1
-    while bit < lanes:
-        low = [n if not n & bit else lanes + n - bit for n in range(lanes)]
-        high = [n + bit if not n & bit else lanes + n for n in range(lanes)]
-        for i in range(lanes):
-            if not i & bit:
-                a, b = vectors[i], vectors[i + bit]
-                vectors[i], vectors[i + bit] = (_shuffle(builder, a, b, picks, item) for picks in (low, high))
-        bit *= 2
-    return vectors
+    part = min(lanes, max(1, VECTOR // item))
+    groups = (vectors[first : first + part] for first in range(0, lanes, part))
+    rows = [row for group in groups for row in _interleaved(builder, group, item)]
+    step = part
+    while step < lanes:
+        low = [n if not n & step else lanes + n - step for n in range(lanes)]
+        high = [n + step if not n & step else lanes + n for n in range(lanes)]
+        for n in range(lanes):
+            if not n & step:
+                a, b = rows[n], rows[n + step]
+                rows[n], rows[n + step] = (_shuffle(builder, a, b, picks, item) for picks in (low, high))
+        step *= 2
+    return rows
+
+
+def _interleaved(builder: Any, rows: list[Any], item: int) -> list[Any]:
+    """Transpose within each part of n lanes of n vectors: shuffle the rows as a pack of cards, log2(n) times."""
+    part = len(rows)
+    places = range(_lanes(rows[0], item))
+    low, high = ([n - n % part + (n % part + half) // 2 + n % 2 * len(places) for n in places] for half in (0, part))
+    for _ in range(part.bit_length() - 1):
+        pairs = zip(rows[: part // 2], rows[part // 2 :], strict=True)
+        rows = [_shuffle(builder, a, b, picks, item) for a, b in pairs for picks in (low, high)]
+    return rows
 
 
 def _intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
